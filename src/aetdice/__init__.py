@@ -1,0 +1,48 @@
+"""Offline nonlinear multi-objective reinforcement learning: J = G(E[F(R)])."""
+
+import importlib.util
+from importlib.metadata import version
+
+from aetdice.data import Episode, Episodes, augment
+from aetdice.errors import InputError
+from aetdice.exact import OfflineProblem, TabularMOMDP, enumerate_space, solve, solve_dual, solve_program
+from aetdice.objectives import (
+    Objective,
+    bsr,
+    check_objective,
+    cobb_douglas,
+    convex,
+    esr,
+    lsr,
+    safe_cobb_douglas,
+    ser,
+)
+
+__version__ = version("aetdice")
+
+__all__ = [
+    "Episode",
+    "Episodes",
+    "InputError",
+    "Objective",
+    "OfflineProblem",
+    "TabularMOMDP",
+    "augment",
+    "bsr",
+    "check_objective",
+    "cobb_douglas",
+    "convex",
+    "enumerate_space",
+    "esr",
+    "lsr",
+    "safe_cobb_douglas",
+    "ser",
+    "solve",
+    "solve_dual",
+    "solve_program",
+]
+
+if importlib.util.find_spec("gymnasium"):
+    from aetdice.envs.gymnasium import register_all
+
+    register_all()

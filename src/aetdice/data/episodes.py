@@ -1,0 +1,161 @@
+"""Episodes in memory: ragged, vector-rewarded, and checked on the way in."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+from aetdice.errors import InputError
+
+
+class Episode(NamedTuple):
+    """One episode: T actions and reward vectors, T+1 observations, and how it ended."""
+
+    observations: Any
+    actions: Any
+    rewards: Any
+    terminated: bool
+    truncated: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Episodes:
+    """N episodes laid end to end: `steps` actions and rewards, `steps + N` observations.
+
+    `terminated` says that the process ended, `truncated` that only the recording did (the
+    time limit included); each episode has at least one of them. Arrays are checked once,
+    here, so everything after may rely on them.
+    """
+
+    observations: Shaped[np.ndarray, "frames *o"]
+    actions: Shaped[np.ndarray, "steps *a"]
+    rewards: Float[np.ndarray, "steps m"]
+    lengths: Int[np.ndarray, " n"]
+    terminated: Bool[np.ndarray, " n"]
+    truncated: Bool[np.ndarray, " n"]
+    objectives: tuple[str, ...]
+    starts: Int[np.ndarray, " n"] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "starts", np.cumsum(self.lengths) - self.lengths)
+        _check(self)
+
+    @classmethod
+    def from_list(cls, episodes: Iterable[Episode], objectives: Sequence[str] | None = None) -> "Episodes":
+        """Lay episodes end to end, each checked by itself first."""
+        episodes = [_read(episode, index) for index, episode in enumerate(episodes)]
+        if not episodes:
+            raise InputError("a dataset needs at least one episode")
+        for index, episode in enumerate(episodes):
+            _check_alike(index, episode, episodes[0])
+        names = tuple(objectives or (f"r{i}" for i in range(episodes[0].rewards.shape[1])))
+        return cls(
+            observations=np.concatenate([episode.observations for episode in episodes]),
+            actions=np.concatenate([episode.actions for episode in episodes]),
+            rewards=np.concatenate([episode.rewards for episode in episodes]),
+            lengths=np.array([len(episode.rewards) for episode in episodes]),
+            terminated=np.array([bool(episode.terminated) for episode in episodes]),
+            truncated=np.array([bool(episode.truncated) for episode in episodes]),
+            objectives=names,
+        )
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, index: int) -> Episode:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"episode {index} of {len(self)}")
+        index %= len(self)
+        start, length = self.starts[index], self.lengths[index]
+        frame = start + index
+        return Episode(
+            self.observations[frame : frame + length + 1],
+            self.actions[start : start + length],
+            self.rewards[start : start + length],
+            bool(self.terminated[index]),
+            bool(self.truncated[index]),
+        )
+
+    def __iter__(self) -> Iterator[Episode]:
+        return (self[index] for index in range(len(self)))
+
+    @property
+    def steps(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def returns(self) -> Float[np.ndarray, "n m"]:
+        """R of every episode."""
+        return np.add.reduceat(self.rewards, self.starts, axis=0)
+
+
+def _read(episode: Episode, index: int) -> Episode:
+    rewards = np.asarray(episode.rewards, dtype=np.float64)
+    if rewards.ndim != 2:
+        raise InputError(
+            f"episode {index}: rewards must have shape (steps, objectives), not {rewards.shape}; "
+            "one objective is a column of its own"
+        )
+    return episode._replace(
+        observations=np.asarray(episode.observations), actions=np.asarray(episode.actions), rewards=rewards
+    )
+
+
+def _check_alike(index: int, episode: Episode, first: Episode) -> None:
+    """The parts of one episode fit each other, and it has the shapes of the first."""
+    steps = len(episode.rewards)
+    if steps == 0:
+        raise InputError(f"episode {index} has no steps")
+    if len(episode.actions) != steps:
+        raise InputError(f"episode {index} has {steps} rewards but {len(episode.actions)} actions")
+    if len(episode.observations) != steps + 1:
+        raise InputError(
+            f"episode {index} has {steps} steps and so needs {steps + 1} observations "
+            f"(the last one included), not {len(episode.observations)}"
+        )
+    for part in ("observations", "actions", "rewards"):
+        here, there = getattr(episode, part).shape[1:], getattr(first, part).shape[1:]
+        if here != there:
+            raise InputError(f"episode {index}: {part} have shape {here} per step, but {there} in episode 0")
+
+
+def _check(episodes: Episodes) -> None:
+    n, steps, m = len(episodes.lengths), *episodes.rewards.shape
+    if n == 0 or np.any(episodes.lengths < 1):
+        raise InputError("a dataset needs at least one episode, and every episode at least one step")
+    sizes = {
+        "rewards": (steps, episodes.lengths.sum()),
+        "actions": (len(episodes.actions), steps),
+        "observations": (len(episodes.observations), steps + n),
+        "terminated": (len(episodes.terminated), n),
+        "truncated": (len(episodes.truncated), n),
+        "objectives": (len(episodes.objectives), m),
+    }
+    for part, (found, expected) in sizes.items():
+        if found != expected:
+            raise InputError(f"{part} has {found} entries, but the episodes need {expected}")
+    if len(set(episodes.objectives)) != m:
+        raise InputError(f"objective names must differ: {', '.join(episodes.objectives)}")
+    open_ended = np.flatnonzero(~episodes.terminated & ~episodes.truncated)
+    if open_ended.size:
+        raise InputError(f"episode {open_ended[0]} ends neither terminated nor truncated; say which")
+    _check_finite(episodes, "rewards", episodes.rewards, episodes.starts)
+    _check_finite(episodes, "actions", episodes.actions, episodes.starts)
+    _check_finite(episodes, "observations", episodes.observations, episodes.starts + np.arange(n))
+
+
+def _check_finite(
+    episodes: Episodes, part: str, values: Shaped[np.ndarray, "rows *s"], starts: Int[np.ndarray, " n"]
+) -> None:
+    if not np.issubdtype(values.dtype, np.floating) or np.all(np.isfinite(values)):
+        return
+    row, *column = np.argwhere(~np.isfinite(values))[0]
+    episode = int(np.searchsorted(starts, row, side="right")) - 1
+    where = f"episode {episode}, step {row - starts[episode]}"
+    if part == "rewards":
+        where += f", objective {episodes.objectives[column[0]]!r}"
+    elif column:
+        where += f", column {column[0]}"
+    raise InputError(f"{part} must be finite, but {where} is {values[(row, *column)]}")

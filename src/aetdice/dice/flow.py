@@ -1,0 +1,110 @@
+"""Flows: how visitation mass enters, moves and leaves; the weights of the dual's terms."""
+
+import abc
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from aetdice.objectives.parameters import Parameter, parameter
+
+
+class Flow(eqx.Module):
+    """The constants of the one dual loss."""
+
+    @property
+    @abc.abstractmethod
+    def initial_weight(self) -> Parameter:
+        """The weight of E[ν(s̃_0)]."""
+
+    @property
+    @abc.abstractmethod
+    def discount(self) -> Parameter:
+        """The factor of ν(s̃')."""
+
+    @property
+    @abc.abstractmethod
+    def reward_scale(self) -> Parameter:
+        """Brings Σ d r̃ to the units of a return."""
+
+    @abc.abstractmethod
+    def transition_weights(self, per_episode: Float[Array, " steps"]) -> Float[Array, " steps"]:
+        """d^D of each stored step, from its weight within the episodes' mass."""
+
+    @abc.abstractmethod
+    def mass_violation(
+        self,
+        mass: Float[Array, " steps"],
+        time: Int[Array, " steps"],
+        terminated: Bool[Array, " steps"],
+    ) -> Float[Array, ""]:
+        """How far w·d^D is from conserving mass: a convergence test that needs no reference."""
+
+
+class FiniteHorizon(Flow):
+    """Mass 1 enters at t = 0, moves one step in time, and leaves by termination or at H."""
+
+    horizon: int = eqx.field(static=True)
+
+    @property
+    def initial_weight(self) -> Parameter:
+        return parameter(1.0)
+
+    @property
+    def discount(self) -> Parameter:
+        return parameter(1.0)
+
+    @property
+    def reward_scale(self) -> Parameter:
+        return parameter(1.0)
+
+    def transition_weights(self, per_episode: Float[Array, " steps"]) -> Float[Array, " steps"]:
+        return per_episode
+
+    def mass_violation(
+        self,
+        mass: Float[Array, " steps"],
+        time: Int[Array, " steps"],
+        terminated: Bool[Array, " steps"],
+    ) -> Float[Array, ""]:
+        """max_t |c_t - expected|, c_0 = 1 and c_{t+1} = c_t - (mass that terminates at t)."""
+        total = jax.ops.segment_sum(mass, time, self.horizon)
+        ended = jax.ops.segment_sum(jnp.where(terminated, mass, 0), time, self.horizon)
+        expected = jnp.concatenate([jnp.ones_like(total[:1]), total[:-1] - ended[:-1]])
+        return jnp.max(jnp.abs(total - expected))
+
+
+class Discounted(Flow):
+    """Mass 1 - γ enters at initial states and each step keeps γ of it (OptiDICE, FairDICE).
+
+    Σ d r is 1 - γ times the discounted return; `reward_scale` brings it back to return units.
+    """
+
+    gamma: Parameter = eqx.field(converter=parameter, default=0.99)
+
+    @property
+    def initial_weight(self) -> Parameter:
+        return 1 - self.gamma
+
+    @property
+    def discount(self) -> Parameter:
+        return self.gamma
+
+    @property
+    def reward_scale(self) -> Parameter:
+        return 1 / (1 - self.gamma)
+
+    def transition_weights(self, per_episode: Float[Array, " steps"]) -> Float[Array, " steps"]:
+        return jnp.full_like(per_episode, 1 / per_episode.shape[0])
+
+    def mass_violation(
+        self,
+        mass: Float[Array, " steps"],
+        time: Int[Array, " steps"],
+        terminated: Bool[Array, " steps"],
+    ) -> Float[Array, ""]:
+        """|E[w] - γ E[w · not terminal] - (1 - γ)|, over all times together."""
+        del time
+        gamma = jnp.asarray(self.gamma, mass.dtype)
+        return jnp.abs(jnp.sum(mass) - gamma * jnp.sum(jnp.where(terminated, 0, mass)) - (1 - gamma))

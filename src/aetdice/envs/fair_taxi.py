@@ -1,0 +1,199 @@
+"""Fair-Taxi: one taxi, several groups of passengers, never enough time."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from aetdice.envs.environment import FiniteEnvironment
+from aetdice.envs.pixels import GROUPS, INK, LINE, WHITE, canvas, draw_frame, draw_line, fill_box, fill_disc
+from aetdice.errors import InputError
+
+Cell = tuple[int, int]
+MOVES = ((-1, 0), (1, 0), (0, 1), (0, -1))
+PICK_UP, DROP_OFF = 4, 5
+CELL = 48
+
+
+class FairTaxi(FiniteEnvironment):
+    """
+    ## Description
+    A taxi on a grid serves groups of passengers. Each group waits at its origin, always with
+    one more passenger, and wants to go to its destination; the taxi carries one passenger at a
+    time. Time spent on one group is lost to the others, and each group is an objective.
+
+    ## Observation Space
+    Three integers: the taxi's row and column, counted from the top left, and the passenger on
+    board (0 for none, 1 + i for group i).
+
+    ## Action Space
+    Six actions: 0 north, 1 south, 2 east, 3 west (clipped at the border), 4 pick up, 5 drop off.
+
+    ## Reward Space
+    One objective per group, all divided by `scale`:
+    - a delivery gives its group `deliveries[i]` and the others 0;
+    - a pick-up with a passenger on board or away from every origin, and a drop-off without a
+      passenger or away from their destination, give every group `penalties[i]`;
+    - anything else gives 0.
+
+    ## Starting State
+    At `start`, empty.
+
+    ## Episode Termination
+    Never by itself; an episode is truncated after `horizon` steps.
+
+    ## Arguments
+    - size: cells per side
+    - origins, destinations: one (row, column) per group
+    - start: the taxi's first cell
+    - horizon: steps per episode
+    - deliveries, penalties: rewards per group before scaling; by default group 0 counts double
+    - scale: what every reward is divided by
+
+    ## Credits
+    After the finite Fair-Taxi of the AETDICE paper, itself after Fan et al., Welfare and
+    Fairness in Multi-objective Reinforcement Learning.
+    """
+
+    size: int = eqx.field(static=True)
+    origins: tuple[Cell, ...] = eqx.field(static=True)
+    destinations: tuple[Cell, ...] = eqx.field(static=True)
+    start: Cell = eqx.field(static=True)
+    steps: int = eqx.field(static=True)
+    deliveries: tuple[float, ...] = eqx.field(static=True)
+    penalties: tuple[float, ...] = eqx.field(static=True)
+    scale: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        size: int = 9,
+        origins: tuple[Cell, ...] = ((0, 0), (8, 8)),
+        destinations: tuple[Cell, ...] = ((0, 2), (8, 6)),
+        start: Cell = (4, 4),
+        horizon: int = 50,
+        deliveries: tuple[float, ...] | None = None,
+        penalties: tuple[float, ...] | None = None,
+        scale: float = 60.0,
+    ) -> None:
+        self.size, self.start, self.steps, self.scale = size, start, horizon, scale
+        self.origins, self.destinations = tuple(origins), tuple(destinations)
+        others = max(0, len(self.origins) - 1)
+        self.deliveries = (60.0, *[30.0] * others) if deliveries is None else tuple(deliveries)
+        self.penalties = (-20.0, *[-10.0] * others) if penalties is None else tuple(penalties)
+
+    def __check_init__(self) -> None:
+        groups = len(self.origins)
+        if self.size < 1:
+            raise InputError(f"size must be at least 1, not {self.size}")
+        if self.steps < 1:
+            raise InputError(f"the horizon must be at least 1, not {self.steps}")
+        if groups == 0 or len(self.destinations) != groups:
+            raise InputError(f"{groups} origins need as many destinations, not {len(self.destinations)}")
+        if len(set(self.origins)) != groups:
+            raise InputError("two groups share an origin, so a pick-up there would be ambiguous")
+        for name, cell in (
+            *(("origin", cell) for cell in self.origins),
+            *(("destination", cell) for cell in self.destinations),
+            ("start", self.start),
+        ):
+            if not (0 <= cell[0] < self.size and 0 <= cell[1] < self.size):
+                raise InputError(
+                    f"the {name} {cell[0]},{cell[1]} lies outside the {self.size}x{self.size} grid "
+                    f"(rows and columns 0 to {self.size - 1})"
+                )
+        for name, rewards in (("deliveries", self.deliveries), ("penalties", self.penalties)):
+            if len(rewards) != groups or not np.all(np.isfinite(rewards)):
+                raise InputError(f"{name} needs {groups} finite numbers, one per group, not {rewards}")
+        if not np.isfinite(self.scale) or self.scale <= 0:
+            raise InputError(f"scale must be positive, not {self.scale}")
+
+    @property
+    def horizon(self) -> int:
+        return self.steps
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        return tuple(f"group{i}" for i in range(len(self.origins)))
+
+    @property
+    def actions(self) -> int:
+        return 6
+
+    @property
+    def states(self) -> int:
+        return self.size * self.size * (len(self.origins) + 1)
+
+    @property
+    def initial_state(self) -> int:
+        return (self.start[0] * self.size + self.start[1]) * (len(self.origins) + 1)
+
+    @property
+    def observation_sizes(self) -> tuple[int, ...]:
+        return (self.size, self.size, len(self.origins) + 1)
+
+    @property
+    def reward_bounds(self) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+        extremes = np.array([self.deliveries, self.penalties, np.zeros(len(self.origins))]) / self.scale
+        return extremes.min(axis=0), extremes.max(axis=0)
+
+    def state_of(self, row: int, column: int, passenger: int) -> int:
+        """The number of a state; passenger 0 is nobody, 1 + i group i."""
+        return (row * self.size + column) * (len(self.origins) + 1) + passenger
+
+    def observe(self, state: Int[Array, ""]) -> Int[Array, " o"]:
+        cell, passenger = jnp.divmod(state, len(self.origins) + 1)
+        row, column = jnp.divmod(cell, self.size)
+        return jnp.stack([row, column, passenger]).astype(jnp.int32)
+
+    def transition(
+        self, state: Int[Array, ""], action: Int[Array, ""]
+    ) -> tuple[Int[Array, ""], Float[Array, " m"], Bool[Array, ""]]:
+        groups = len(self.origins)
+        row, column, passenger = self.observe(state)
+        here = jnp.stack([row, column])
+        move = jnp.asarray((*MOVES, (0, 0), (0, 0)), jnp.int32)[action]
+        cell = jnp.clip(here + move, 0, self.size - 1)
+
+        waiting = jnp.all(jnp.asarray(self.origins, jnp.int32) == here[None], axis=1)
+        wanted = jnp.all(jnp.asarray(self.destinations, jnp.int32) == here[None], axis=1)
+        aboard = jnp.arange(1, groups + 1) == passenger
+        picks, drops = action == PICK_UP, action == DROP_OFF
+        picked = picks & (passenger == 0) & jnp.any(waiting)
+        delivered = drops & jnp.any(aboard & wanted)
+        invalid = (picks & ~picked) | (drops & ~delivered)
+
+        next_passenger = jnp.where(picked, 1 + jnp.argmax(waiting), jnp.where(delivered, 0, passenger))
+        gain = jnp.asarray(self.deliveries, dtype=float) / self.scale
+        loss = jnp.asarray(self.penalties, dtype=float) / self.scale
+        reward = jnp.where(delivered & aboard, gain, 0) + jnp.where(invalid, loss, 0)
+        following = (cell[0] * self.size + cell[1]) * (groups + 1) + next_passenger
+        return following.astype(state.dtype), reward, jnp.zeros((), dtype=bool)
+
+    def text(self, state: Int[Array, ""]) -> str:
+        row, column, passenger = (int(entry) for entry in self.observe(jnp.asarray(state)))
+        grid = [["." for _ in range(self.size)] for _ in range(self.size)]
+        for group, (origin, destination) in enumerate(zip(self.origins, self.destinations, strict=True)):
+            grid[destination[0]][destination[1]] = chr(ord("a") + group % 26)
+            grid[origin[0]][origin[1]] = chr(ord("A") + group % 26)
+        grid[row][column] = "T" if passenger == 0 else str(passenger - 1)
+        return "\n".join(" ".join(line) for line in grid) + "\n"
+
+    def picture(self, state: Int[Array, ""]) -> np.ndarray:
+        row, column, passenger = (int(entry) for entry in self.observe(jnp.asarray(state)))
+        side = self.size * CELL
+        image = canvas(side + 1, side + 1)
+        for edge in range(0, side + 1, CELL):
+            fill_box(image, edge, 0, edge + 1, side + 1, LINE)
+            fill_box(image, 0, edge, side + 1, edge + 1, LINE)
+        for group, (origin, destination) in enumerate(zip(self.origins, self.destinations, strict=True)):
+            colour = GROUPS[group % len(GROUPS)]
+            top, left = origin[0] * CELL, origin[1] * CELL
+            fill_box(image, top + 5, left + 5, top + CELL - 4, left + CELL - 4, colour)
+            top, left = destination[0] * CELL, destination[1] * CELL
+            draw_frame(image, top + 5, left + 5, top + CELL - 4, left + CELL - 4, colour, 5)
+        middle = (row * CELL + CELL / 2, column * CELL + CELL / 2)
+        draw_line(image, (middle[0], middle[1] - 9), (middle[0], middle[1] + 9), WHITE, 26)
+        draw_line(image, (middle[0], middle[1] - 9), (middle[0], middle[1] + 9), INK, 22)
+        inside = WHITE if passenger == 0 else GROUPS[(passenger - 1) % len(GROUPS)]
+        fill_disc(image, *middle, 8, inside)
+        return image

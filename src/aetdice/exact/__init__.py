@@ -1,0 +1,24 @@
+"""Exact answers: tabular MOMDPs, certified optima, and the regularised offline problem."""
+
+from aetdice.exact.augmented import AugmentedSpace, enumerate_space
+from aetdice.exact.dual import solve_dual
+from aetdice.exact.momdp import TabularMOMDP
+from aetdice.exact.offline import OfflineProblem, RegularisedSolution
+from aetdice.exact.optimum import Optimum, solve
+from aetdice.exact.policy import ReturnDistribution, TabularPolicy, uniform_policy
+from aetdice.exact.program import solve_program
+
+__all__ = [
+    "AugmentedSpace",
+    "OfflineProblem",
+    "Optimum",
+    "RegularisedSolution",
+    "ReturnDistribution",
+    "TabularMOMDP",
+    "TabularPolicy",
+    "enumerate_space",
+    "solve",
+    "solve_dual",
+    "solve_program",
+    "uniform_policy",
+]

@@ -1,0 +1,93 @@
+"""J = G(E[F(R)]): utilities F, aggregations G, divergences φ and the objectives made of them."""
+
+from aetdice.objectives.aggregations import (
+    AGGREGATIONS,
+    Aggregation,
+    AlphaFair,
+    ClosedAggregation,
+    CustomAggregation,
+    Linear,
+    SmoothMinimum,
+    conjugate,
+    multiplier,
+    second_order,
+    slack_conjugate,
+)
+from aetdice.objectives.checks import check_objective
+from aetdice.objectives.divergences import DIVERGENCES, KL, ChiSquare, Divergence, SoftChiSquare
+from aetdice.objectives.fairness import Fair
+from aetdice.objectives.named import (
+    OBJECTIVES,
+    bsr,
+    cobb_douglas,
+    convex,
+    esr,
+    lsr,
+    safe_cobb_douglas,
+    ser,
+)
+from aetdice.objectives.objective import Objective, Regime, Score
+from aetdice.objectives.precision import in_float64
+from aetdice.objectives.text import named_aggregation, named_objective, written_objective
+from aetdice.objectives.utilities import (
+    UTILITIES,
+    AlphaFairUtility,
+    Chain,
+    CobbDouglas,
+    CustomUtility,
+    Exponential,
+    Identity,
+    Scaled,
+    Select,
+    Stack,
+    Threshold,
+    Utility,
+)
+
+__all__ = [
+    "AGGREGATIONS",
+    "DIVERGENCES",
+    "KL",
+    "OBJECTIVES",
+    "UTILITIES",
+    "Aggregation",
+    "AlphaFair",
+    "AlphaFairUtility",
+    "Chain",
+    "ChiSquare",
+    "ClosedAggregation",
+    "CobbDouglas",
+    "CustomAggregation",
+    "CustomUtility",
+    "Divergence",
+    "Exponential",
+    "Fair",
+    "Identity",
+    "Linear",
+    "Objective",
+    "Regime",
+    "Scaled",
+    "Score",
+    "Select",
+    "SmoothMinimum",
+    "SoftChiSquare",
+    "Stack",
+    "Threshold",
+    "Utility",
+    "bsr",
+    "check_objective",
+    "cobb_douglas",
+    "conjugate",
+    "convex",
+    "esr",
+    "in_float64",
+    "lsr",
+    "multiplier",
+    "named_aggregation",
+    "named_objective",
+    "safe_cobb_douglas",
+    "second_order",
+    "ser",
+    "slack_conjugate",
+    "written_objective",
+]

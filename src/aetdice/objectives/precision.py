@@ -1,0 +1,36 @@
+"""Evaluate the maths objects in float64, whatever the process default."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def in_float64(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function for float64: NumPy arrays (and modules) in, NumPy arrays out.
+
+    Modules given as arguments, or as the function itself (`eqx.filter_vmap(module)` too), are
+    compiled once for all values of their parameters.
+    """
+
+    @functools.wraps(function)
+    def wrapped(*arguments: Any) -> Any:
+        with jax.enable_x64(True):
+            return jax.tree.map(np.asarray, _call(function, tuple(map(_promote, arguments))))
+
+    return wrapped
+
+
+@eqx.filter_jit
+def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    return function(*arguments)
+
+
+def _promote(argument: Any) -> Any:
+    if isinstance(argument, np.ndarray) and np.issubdtype(argument.dtype, np.floating):
+        return jnp.asarray(argument, dtype=jnp.float64)
+    return argument

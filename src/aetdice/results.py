@@ -1,0 +1,35 @@
+"""Result files: self-describing, and written whole or not at all."""
+
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+
+def versions() -> dict[str, str]:
+    """What a result depends on."""
+    packages = {name: version(name) for name in ("aetdice", "jax", "equinox", "numpy", "scipy")}
+    return {"python": platform.python_version(), **packages}
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+    write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+
+
+def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write beside the target and rename: a reader sees the old file or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=".", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    partial = Path(name)
+    try:
+        write(partial)
+        os.chmod(partial, 0o644)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
