@@ -1,7 +1,6 @@
 """Offline nonlinear multi-objective reinforcement learning: J = G(E[F(R)])."""
 
 import importlib.util
-from importlib.metadata import version
 
 from aetdice.data import Episode, Episodes, augment
 from aetdice.errors import InputError
@@ -17,8 +16,9 @@ from aetdice.objectives import (
     safe_cobb_douglas,
     ser,
 )
+from aetdice.results import versions
 
-__version__ = version("aetdice")
+__version__ = versions()["aetdice"]
 
 __all__ = [
     "Episode",

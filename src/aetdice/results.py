@@ -5,20 +5,40 @@ import os
 import platform
 import tempfile
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from jaxtyping import Shaped
 
 
 def versions() -> dict[str, str]:
     """What a result depends on."""
-    packages = {name: version(name) for name in ("aetdice", "jax", "equinox", "numpy", "scipy")}
-    return {"python": platform.python_version(), **packages}
+    packages = ("aetdice", "jax", "equinox", "optax", "numpy", "scipy")
+    return {"python": platform.python_version(), **{name: _version(name) for name in packages}}
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     text = json.dumps(content, indent=2, allow_nan=False) + "\n"
     write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Shaped[np.ndarray, "..."]]) -> None:
+    """Plain arrays in one NPZ file."""
+
+    def write(partial: Path) -> None:
+        with partial.open("wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+
+    write_whole(path, write)
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-import equinox as eqx
+import jax
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from aetdice.data.episodes import Episodes
 from aetdice.errors import InputError
@@ -37,7 +37,6 @@ def augment(episodes: Episodes, utility: Utility, horizon: int) -> Transitions:
     """The dataset on augmented states, Σ_t r̃_t = F(R) - F(0) for every episode."""
     check_horizon(episodes, horizon)
     accrued, next_accrued = accrue(episodes)
-    evaluate = in_float64(eqx.filter_vmap(utility))
     frames = np.arange(episodes.steps) + np.repeat(np.arange(len(episodes)), episodes.lengths)
     time = np.arange(episodes.steps) - np.repeat(episodes.starts, episodes.lengths)
     last = episodes.starts + episodes.lengths - 1
@@ -48,7 +47,7 @@ def augment(episodes: Episodes, utility: Utility, horizon: int) -> Transitions:
         accrued=accrued,
         time=time,
         actions=episodes.actions,
-        transformed_rewards=evaluate(next_accrued) - evaluate(accrued),
+        transformed_rewards=in_float64(transformed_rewards)(utility, accrued, next_accrued),
         next_observations=episodes.observations[frames + 1],
         next_accrued=next_accrued,
         terminated=terminated,
@@ -57,6 +56,13 @@ def augment(episodes: Episodes, utility: Utility, horizon: int) -> Transitions:
         initial=episodes.starts,
         zero_utility=np.asarray(in_float64(utility)(np.zeros(episodes.rewards.shape[1]))),
     )
+
+
+def transformed_rewards(
+    utility: Utility, accrued: Float[Array, "steps m"], next_accrued: Float[Array, "steps m"]
+) -> Float[Array, "steps n"]:
+    """r̃ = F(R_acc + r) - F(R_acc) of every step (paper: def:augmented_reward, for every t)."""
+    return jax.vmap(utility)(next_accrued) - jax.vmap(utility)(accrued)
 
 
 def accrue(episodes: Episodes) -> tuple[Float[np.ndarray, "steps m"], Float[np.ndarray, "steps m"]]:

@@ -69,7 +69,7 @@ def bsr(
     aggregation = AlphaFair(
         _fair(exact, aggregation_threshold, continuation), weights, offset=(exact == 0).astype(exact.dtype)
     )
-    return Objective(utility, aggregation, f"BSR[alpha={text(exact)}]")
+    return Objective(utility, aggregation, "BSR", {"alpha": exact})
 
 
 def convex(
@@ -83,7 +83,7 @@ def convex(
 
 def cobb_douglas(rho: Parameter = 0.5, epsilon: Parameter = 1e-3, delta: Parameter = 1e-3) -> Objective:
     """E[R_0^ρ / R_1^{1-ρ}]: efficiency of gain R_0 against cost R_1, per episode."""
-    return Objective(_efficiency(rho, epsilon, delta), Linear(), f"Cobb-Douglas[rho={text(parameter(rho))}]")
+    return Objective(_efficiency(rho, epsilon, delta), Linear(), "Cobb-Douglas", {"rho": parameter(rho)})
 
 
 def safe_cobb_douglas(
@@ -106,11 +106,11 @@ def safe_cobb_douglas(
     log = _fair(1.0, threshold, "quadratic")
     efficiency = Chain((Select((0, 1)), _efficiency(rho, epsilon, delta), Scaled(efficiency_scale)))
     margin = Chain((Select((2,)), Threshold(safety * horizon, horizon)))
-    label = f"safe Cobb-Douglas[rho={text(parameter(rho))}]"
+    shown = {"rho": parameter(rho)}
     if not log_inside:
-        return Objective(Stack((efficiency, margin)), AlphaFair(log), label)
+        return Objective(Stack((efficiency, margin)), AlphaFair(log), "safe Cobb-Douglas", shown)
     inside = Stack((Chain((efficiency, AlphaFairUtility(log))), Chain((margin, AlphaFairUtility(log)))))
-    return Objective(inside, Linear(), label + ", log inside")
+    return Objective(inside, Linear(), "safe Cobb-Douglas, log inside", shown)
 
 
 def _efficiency(rho: Parameter, epsilon: Parameter, delta: Parameter) -> CobbDouglas:

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from aetdice.errors import InputError
 from aetdice.objectives.aggregations import Aggregation, as_aggregation
+from aetdice.objectives.parameters import Parameter, text
 from aetdice.objectives.precision import in_float64
 from aetdice.objectives.utilities import Utility, as_utility
 
@@ -36,6 +37,8 @@ class Objective(eqx.Module):
     utility: Utility = eqx.field(converter=as_utility)
     aggregation: Aggregation = eqx.field(converter=as_aggregation)
     label: str = eqx.field(static=True, default="custom")
+    shown: dict[str, Parameter] = eqx.field(default_factory=dict)
+    """Parameters that stand beside the label in the name, such as BSR's α."""
 
     def expected_utilities(
         self,
@@ -83,7 +86,13 @@ class Objective(eqx.Module):
     @property
     def name(self) -> str:
         """The full definition, thresholds and continuations included."""
-        return f"{self.label}: F = {self.utility.name}; G = {self.aggregation.name}"
+        return f"{self.short_name}: F = {self.utility.name}; G = {self.aggregation.name}"
+
+    @property
+    def short_name(self) -> str:
+        """The label with its parameters, such as BSR[alpha=0.5]."""
+        shown = ", ".join(f"{name}={text(value)}" for name, value in self.shown.items())
+        return f"{self.label}[{shown}]" if shown else self.label
 
 
 @eqx.filter_jit

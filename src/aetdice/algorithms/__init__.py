@@ -1,0 +1,1 @@
+"""Algorithms: how one update looks. Training repeats it, for a population at once."""

@@ -1,0 +1,55 @@
+"""Cloning: a policy fitted to steps drawn in proportion to their weight."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
+
+from aetdice.algorithms.optimiser import ADAM, cosine, descend
+from aetdice.data.resident import Steps
+from aetdice.networks import Policy
+
+
+class CloningState(NamedTuple):
+    """A policy and its optimiser."""
+
+    policy: Policy
+    optimiser: optax.OptState
+
+
+def init_cloning(policy: Policy) -> CloningState:
+    return CloningState(policy, ADAM.init(eqx.filter(policy, eqx.is_inexact_array)))
+
+
+def cloning_loss(policy: Policy, batch: Steps) -> Float[Array, ""]:
+    """-E[log π(a|s̃)] over steps drawn in proportion to w d^D: weighted cloning without the variance."""
+    return -jnp.mean(
+        jax.vmap(policy.log_probability)(batch.observation, batch.accrued, batch.time, batch.action)
+    )
+
+
+def update_cloning(
+    state: CloningState, batch: Steps, learning_rate: Float[Array, ""], progress: Float[Array, ""]
+) -> CloningState:
+    gradient = eqx.filter_grad(cloning_loss)(state.policy, batch)
+    return CloningState(*descend(state.policy, gradient, state.optimiser, learning_rate * cosine(progress)))
+
+
+def lottery(weights: Float[np.ndarray, " steps"]) -> UInt32[np.ndarray, " steps"]:
+    """Tickets for drawing steps in proportion to their weight: cumulative shares of 2³².
+
+    Integers, so that millions of steps are drawn as exactly as a few.
+    """
+    shares = np.cumsum(weights.astype(np.float64))
+    return np.minimum(np.round(shares / shares[-1] * 2.0**32), 2.0**32 - 1).astype(np.uint32)
+
+
+def draw(tickets: UInt32[Array, " steps"], key: PRNGKeyArray, count: int) -> Int[Array, " count"]:
+    """Rows drawn by a lottery."""
+    return jnp.searchsorted(tickets, jax.random.bits(key, (count,), jnp.uint32), side="right").clip(
+        0, tickets.shape[0] - 1
+    )

@@ -1,0 +1,179 @@
+"""AETDICE and its relatives: ν and the slack k, down the one dual loss.
+
+Deviations from the paper's Algorithm 1, each measured in `experiments/`:
+
+D1. two stages: the dual runs to its end before a policy is cloned from its frozen ratios;
+D2. cloning draws steps in proportion to w instead of weighting them, so no step is wasted;
+D3. β falls geometrically to its final value during the dual stage;
+D4. the ratios come from an exponential average of ν's weights;
+D5. the slack steps towards F(0) + E[w r̃] itself, instead of along the plain gradient.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int
+
+from aetdice.algorithms.optimiser import ADAM, cosine, descend
+from aetdice.data import transformed_rewards
+from aetdice.data.resident import ResidentData, Steps
+from aetdice.dice import Flow, dual_loss, ratio, residual
+from aetdice.networks import Nu
+from aetdice.objectives import Divergence, Objective, Utility, multiplier
+from aetdice.objectives.parameters import Parameter, cast, parameter
+
+
+class DiceHyper(eqx.Module):
+    """What may differ between the members of a population: all traced."""
+
+    objective: Objective
+    beta: Parameter = eqx.field(converter=parameter)
+    learning_rate: Parameter = eqx.field(converter=parameter, default=1e-3)
+    slack_rate: Parameter = eqx.field(converter=parameter, default=1e-2)
+    first_beta: Parameter = eqx.field(converter=parameter, default=0.1)
+    """Where β starts; at or below its final value there is no annealing."""
+    averaging: Parameter = eqx.field(converter=parameter, default=0.999)
+    """The decay of ν's average; 0 takes the last weights."""
+
+
+class DiceSetting(eqx.Module):
+    """What is the same for all members: the shape of the program."""
+
+    flow: Flow
+    divergence: Divergence
+    batch: int = eqx.field(static=True, default=1024)
+    starts: int = eqx.field(static=True, default=64)
+    """Initial states per update."""
+    steps: int = eqx.field(static=True, default=20_000)
+    annealing: float = eqx.field(static=True, default=0.5)
+    """The share of the steps during which β falls."""
+    time_augmented: bool = eqx.field(static=True, default=False)
+    """Use every stored step at every time (paper: app:time_augmentation); ν needs a head per step."""
+    terminal_reward: bool = eqx.field(static=True, default=False)
+    """Pay F(R) - F(0) at an episode's last step only, instead of r̃ along the way."""
+
+
+class DualState(NamedTuple):
+    """ν, its optimiser, its average, and the slack k."""
+
+    nu: Nu
+    optimiser: optax.OptState
+    average: Nu
+    slack: Float[Array, " n"]
+
+
+def init_dual(nu: Nu, hyper: DiceHyper, data: ResidentData, setting: DiceSetting) -> DualState:
+    """The slack starts at the behaviour's own expected utilities."""
+    mass = setting.flow.transition_weights(data.steps.weight)
+    return DualState(
+        nu, ADAM.init(eqx.filter(nu, eqx.is_inexact_array)), nu, _attained(hyper, data.steps, mass, setting)
+    )
+
+
+def update_dual(
+    state: DualState,
+    hyper: DiceHyper,
+    data: ResidentData,
+    rows: Int[Array, " batch"],
+    starts: Int[Array, " starts"],
+    step: Int[Array, ""],
+    setting: DiceSetting,
+) -> DualState:
+    """One step of ν down the dual loss, and of k towards the utilities that the ratios attain."""
+    batch, first = data.steps.take(rows), data.steps.take(starts)
+    progress = step / setting.steps
+    beta = annealed_beta(hyper, progress, setting)
+    weights = _weights(batch, data.steps.count, state.nu.offsets.shape[0], setting)
+    mu = multiplier(hyper.objective.aggregation, state.slack)
+
+    def loss(nu: Nu) -> tuple[Float[Array, ""], Float[Array, "batch times"]]:
+        if setting.time_augmented:
+            residuals = augmented_residuals(nu, hyper.objective, batch, mu, setting)
+        else:
+            residuals = step_residuals(nu, hyper.objective, batch, mu, setting)[:, None]
+        value = dual_loss(
+            jax.vmap(nu)(first.observation, first.accrued, first.time),
+            residuals.ravel(),
+            state.slack,
+            hyper.objective.utility(jnp.zeros_like(first.accrued[0])),
+            initial_weights=jnp.full(starts.shape, 1 / setting.starts),
+            weights=weights.ravel(),
+            beta=beta,
+            divergence=setting.divergence,
+            aggregation=hyper.objective.aggregation,
+            flow=setting.flow,
+        )
+        return value, residuals
+
+    gradient, residuals = eqx.filter_grad(loss, has_aux=True)(state.nu)
+    rate = cast(hyper.learning_rate, beta) * cosine(progress)
+    nu, optimiser = descend(state.nu, gradient, state.optimiser, rate)
+    average = _average(state.average, nu, jnp.minimum(cast(hyper.averaging, beta), (1 + step) / (10 + step)))
+    mass = jnp.sum(weights * ratio(residuals, beta, setting.divergence), axis=1)
+    attained = _attained(hyper, batch, mass, setting)
+    slack = state.slack + cast(hyper.slack_rate, beta) * (attained - state.slack)
+    return DualState(nu, optimiser, average, slack)
+
+
+def annealed_beta(hyper: DiceHyper, progress: Float[Array, ""], setting: DiceSetting) -> Float[Array, ""]:
+    """β₀^(1-s) β^s with s from 0 to 1 over the first part of training."""
+    beta = cast(hyper.beta, progress)
+    first = jnp.maximum(cast(hyper.first_beta, progress), beta)
+    return first * (beta / first) ** jnp.clip(progress / setting.annealing, 0, 1)
+
+
+def step_residuals(
+    nu: Nu, objective: Objective, batch: Steps, mu: Float[Array, " n"], setting: DiceSetting
+) -> Float[Array, " batch"]:
+    """e of every step at its own time."""
+    reward = step_rewards(objective.utility, batch, setting)
+    here = jax.vmap(nu)(batch.observation, batch.accrued, batch.time)
+    there = jax.vmap(nu)(batch.next_observation, batch.next_accrued, batch.time + 1)
+    return residual(reward, here, jnp.where(batch.bootstraps, there, 0), mu, setting.flow)
+
+
+def augmented_residuals(
+    nu: Nu, objective: Objective, batch: Steps, mu: Float[Array, " n"], setting: DiceSetting
+) -> Float[Array, "batch horizon"]:
+    """e of every step as if it had been stored at every time."""
+    reward = step_rewards(objective.utility, batch, setting)
+    here = jax.vmap(nu.heads)(batch.observation, batch.accrued)
+    there = jax.vmap(nu.heads)(batch.next_observation, batch.next_accrued)
+    after = jnp.concatenate([there[:, 1:], jnp.zeros_like(there[:, :1])], axis=1)
+    follows = jnp.where(batch.terminated[:, None], 0, after)
+    return jax.vmap(residual, in_axes=(None, 1, 1, None, None), out_axes=1)(
+        reward, here, follows, mu, setting.flow
+    )
+
+
+def step_rewards(utility: Utility, batch: Steps, setting: DiceSetting) -> Float[Array, "batch n"]:
+    """r̃ of every step, or the whole gain at the last one."""
+    if not setting.terminal_reward:
+        return transformed_rewards(utility, batch.accrued, batch.next_accrued)
+    gain = transformed_rewards(utility, jnp.zeros_like(batch.accrued), batch.next_accrued)
+    return jnp.where(batch.bootstraps[:, None], 0, gain)
+
+
+def _weights(batch: Steps, stored: int, horizon: int, setting: DiceSetting) -> Float[Array, "batch times"]:
+    """d^D of each step; a mean over the batch times the stored steps estimates the sum over all."""
+    size = batch.time.shape[0]
+    if setting.time_augmented:
+        return jnp.full((size, horizon), 1 / size)
+    return setting.flow.transition_weights(batch.weight)[:, None] * (stored / size)
+
+
+def _attained(
+    hyper: DiceHyper, batch: Steps, mass: Float[Array, " batch"], setting: DiceSetting
+) -> Float[Array, " n"]:
+    """F(0) + Σ w d^D r̃."""
+    scale = cast(setting.flow.reward_scale, mass)
+    utility = hyper.objective.utility
+    attained = mass @ step_rewards(utility, batch, setting)
+    return utility(jnp.zeros_like(batch.accrued[0])) + scale * attained
+
+
+def _average(old: Nu, new: Nu, decay: Float[Array, ""]) -> Nu:
+    return jax.tree.map(lambda o, n: decay * o + (1 - decay) * n if eqx.is_inexact_array(n) else n, old, new)

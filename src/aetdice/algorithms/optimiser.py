@@ -1,0 +1,27 @@
+"""Adam with a traced, cosine-shaped learning rate."""
+
+from typing import TypeVar
+
+import equinox as eqx
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float
+
+M = TypeVar("M", bound=eqx.Module)
+
+ADAM = optax.scale_by_adam()
+
+
+def cosine(progress: Float[Array, ""]) -> Float[Array, ""]:
+    """From 1 at the start to 0 at the end."""
+    return (1 + jnp.cos(jnp.pi * jnp.clip(progress, 0, 1))) / 2
+
+
+def descend(
+    module: M, gradient: M, state: optax.OptState, rate: Float[Array, ""]
+) -> tuple[M, optax.OptState]:
+    """One step against the gradient."""
+    direction, state = ADAM.update(gradient, state)
+    step = eqx.filter(direction, eqx.is_inexact_array)
+    scaled = optax.tree.scale(-rate, step)
+    return eqx.apply_updates(module, scaled), state

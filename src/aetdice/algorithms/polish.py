@@ -1,0 +1,77 @@
+"""The last layer of ν, solved for exactly.
+
+Given the features of its last hidden layer and a constant per time step, ν is linear in its
+remaining parameters and the dual is convex in them: Newton's method in float64 finds the best of
+them over the whole dataset. The constants make every time step conserve its mass, and the slack
+becomes what the ratios attain.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from aetdice.algorithms.dice import DiceHyper, DiceSetting, DualState, step_rewards
+from aetdice.data.resident import ResidentData, Steps, blocks
+from aetdice.exact.newton import LinearDual, minimise_dual
+from aetdice.networks import Nu
+from aetdice.objectives import in_float64
+
+TOLERANCE = 1e-7
+MAX_STEPS = 60
+
+
+def polish(state: DualState, hyper: DiceHyper, data: ResidentData, setting: DiceSetting) -> DualState:
+    """The averaged ν with its best last layer and constants, and the slack that goes with it."""
+    nu = state.average
+    horizon = nu.offsets.shape[0]
+    here, there = (
+        np.asarray(f, np.float64).reshape(-1, f.shape[-1])[: data.steps.count]
+        for f in _features(nu, data.steps)
+    )
+    times = np.eye(horizon + 1, horizon)
+    time = np.asarray(data.steps.time)
+    here = np.concatenate([here, times[time]], axis=1)
+    there = np.concatenate([there, times[time + 1]], axis=1) * np.asarray(data.steps.bootstraps)[:, None]
+    dual = LinearDual(
+        differences=there - here,
+        initial=here[np.asarray(data.initial)].mean(axis=0),
+        mass=np.asarray(data.steps.weight, np.float64),
+        rewards=np.asarray(step_rewards(hyper.objective.utility, data.steps, setting), np.float64),
+        zero_utility=in_float64(hyper.objective.utility)(np.zeros(data.steps.accrued.shape[1])),
+        aggregation=hyper.objective.aggregation,
+        divergence=setting.divergence,
+        flow=setting.flow,
+    )
+    start = np.concatenate([nu.net.weights[-1][:, 0], nu.net.biases[-1] + nu.offsets]).astype(np.float64)
+    point = minimise_dual(
+        dual,
+        float(hyper.beta),
+        start,
+        np.asarray(state.slack, np.float64),
+        anneal=False,
+        tolerance=TOLERANCE,
+        max_steps=MAX_STEPS,
+    )
+    last, offsets = np.split(point.parameters.astype(np.float32), [start.size - horizon])
+    polished = eqx.tree_at(
+        lambda n: (n.net.weights[-1], n.net.biases[-1], n.offsets),
+        nu,
+        (jnp.asarray(last)[:, None], jnp.zeros(1), jnp.asarray(offsets)),
+    )
+    return state._replace(average=polished, slack=jnp.asarray(point.slack, jnp.float32))
+
+
+@eqx.filter_jit
+def _features(nu: Nu, steps: Steps) -> tuple[Float[Array, "blocks block h"], Float[Array, "blocks block h"]]:
+    """The last hidden layer at every state and next state."""
+
+    def hidden(observation: Array, accrued: Array, time: Array) -> Array:
+        return nu.net.hidden(nu.encoder(observation, accrued, time))
+
+    def both(block: Steps) -> tuple[Array, Array]:
+        here = jax.vmap(hidden)(block.observation, block.accrued, block.time)
+        return here, jax.vmap(hidden)(block.next_observation, block.next_accrued, block.time + 1)
+
+    return jax.lax.map(both, blocks(steps))

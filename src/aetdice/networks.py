@@ -1,0 +1,245 @@
+"""Networks on augmented states: an encoder, a multilayer perceptron, ν, and policies."""
+
+import abc
+import itertools
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+
+from aetdice.objectives.parameters import Parameter, cast, parameter
+
+FREQUENCIES = 8
+JOINT_LIMIT = 1024
+"""Discrete observations with at most this many combinations also get one indicator for each."""
+
+
+class Perceptron(eqx.Module):
+    """Linear layers with GELU between them; the last one starts at zero."""
+
+    weights: tuple[Float[Array, "i o"], ...]
+    biases: tuple[Float[Array, " o"], ...]
+
+    def __init__(self, sizes: tuple[int, ...], key: PRNGKeyArray) -> None:
+        fans = list(itertools.pairwise(sizes))
+        keys = jax.random.split(key, len(fans))
+        scales = [*(math.sqrt(2 / fan[0]) for fan in fans[:-1]), 0.0]
+        self.weights = tuple(
+            scale * jax.random.normal(k, fan, jnp.float32)
+            for scale, k, fan in zip(scales, keys, fans, strict=True)
+        )
+        self.biases = tuple(jnp.zeros(fan[1], jnp.float32) for fan in fans)
+
+    def __call__(self, x: Float[Array, " i"]) -> Float[Array, " o"]:
+        return self.hidden(x) @ self.weights[-1] + self.biases[-1]
+
+    def hidden(self, x: Float[Array, " i"]) -> Float[Array, " h"]:
+        """What the last layer sees."""
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = jax.nn.gelu(x @ weight + bias)
+        return x
+
+
+class Encoder(eqx.Module):
+    """(s, R_acc, t) as features of order one; everything it needs to act is inside.
+
+    Discrete observations become indicators, continuous ones are standardised. The accrued
+    reward enters through symlog and sines of several frequencies, and so does time.
+    """
+
+    sizes: tuple[int, ...] | None = eqx.field(static=True)
+    """Values per entry of a discrete observation; None for continuous ones."""
+    horizon: int = eqx.field(static=True)
+    use_accrued: bool = eqx.field(static=True)
+    use_time: bool = eqx.field(static=True)
+    centre: Parameter = eqx.field(converter=parameter)
+    spread: Parameter = eqx.field(converter=parameter)
+    accrued_range: Parameter = eqx.field(converter=parameter)
+    """The largest |symlog R_acc| per objective, so that every objective spans about [-1, 1]."""
+
+    def __call__(
+        self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
+    ) -> Float[Array, " features"]:
+        parts = [self._observation(observation)]
+        if self.use_accrued:
+            scaled = symlog(accrued) / cast(self.accrued_range, accrued)
+            parts += [scaled, *(sines(entry) for entry in scaled)]
+        if self.use_time:
+            parts += [sines(time.astype(accrued.dtype) / self.horizon)]
+        return jnp.concatenate(parts)
+
+    def _observation(self, observation: Shaped[Array, " o"]) -> Float[Array, " features"]:
+        if self.sizes is None:
+            x = observation.astype(jnp.float32)
+            return (x - cast(self.centre, x)) / cast(self.spread, x)
+        entries = [jax.nn.one_hot(observation[i], size) for i, size in enumerate(self.sizes)]
+        if len(self.sizes) > 1 and math.prod(self.sizes) <= JOINT_LIMIT:
+            joint = jnp.zeros((), jnp.int32)
+            for i, size in enumerate(self.sizes):
+                joint = joint * size + observation[i].astype(jnp.int32)
+            entries.append(jax.nn.one_hot(joint, math.prod(self.sizes)))
+        return jnp.concatenate(entries)
+
+    @property
+    def features(self) -> int:
+        observation = jnp.zeros(len(self.centre), jnp.int32)
+        accrued = jnp.zeros(self.accrued_range.shape, jnp.float32)
+        encoded = jax.eval_shape(self.__call__, observation, accrued, jnp.zeros((), jnp.int32))
+        return int(encoded.shape[0])
+
+
+def symlog(x: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    """sign(x) log(1 + |x|)."""
+    return jnp.sign(x) * jnp.log1p(jnp.abs(x))
+
+
+def sines(x: Float[Array, ""]) -> Float[Array, " features"]:
+    """sin and cos of π 2^j x: tells nearby values apart at every scale."""
+    angles = jnp.pi * 2.0 ** jnp.arange(-1, FREQUENCIES - 1, dtype=x.dtype) * x
+    return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)])
+
+
+class Nu(eqx.Module):
+    """ν(s, R_acc, t), with time as an input or with one head per time step."""
+
+    encoder: Encoder
+    net: Perceptron
+    offsets: Float[Array, " horizon"]
+    """A constant per time step: its optimality is the conservation of mass."""
+
+    def __init__(self, encoder: Encoder, hidden: tuple[int, ...], heads: int, key: PRNGKeyArray) -> None:
+        """`heads` = 1 takes time as an input; more take it as the index of a head."""
+        self.encoder = encoder
+        self.net = Perceptron((encoder.features, *hidden, heads), key)
+        self.offsets = jnp.zeros(encoder.horizon, jnp.float32)
+
+    def heads(self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"]) -> Float[Array, " heads"]:
+        """ν at every time step, where each has a head."""
+        return self.net(self.encoder(observation, accrued, jnp.zeros((), jnp.int32))) + self.offsets
+
+    def __call__(
+        self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
+    ) -> Float[Array, ""]:
+        values = self.net(self.encoder(observation, accrued, time))
+        now = jnp.minimum(time, self.offsets.shape[0] - 1)
+        return values[now if values.shape[0] > 1 else 0] + self.offsets[now]
+
+
+class PolicyHead(eqx.Module):
+    """What the outputs of a policy network mean."""
+
+    @property
+    @abc.abstractmethod
+    def outputs(self) -> int:
+        """How many numbers the network gives."""
+
+    @abc.abstractmethod
+    def log_probability(self, outputs: Float[Array, " k"], action: Shaped[Array, "*a"]) -> Float[Array, ""]:
+        """log π(a|s̃), up to nothing."""
+
+    @abc.abstractmethod
+    def sample(self, outputs: Float[Array, " k"], key: PRNGKeyArray) -> Shaped[Array, "*a"]:
+        """An action."""
+
+
+class Categorical(PolicyHead):
+    """One of several actions."""
+
+    actions: int = eqx.field(static=True)
+
+    @property
+    def outputs(self) -> int:
+        return self.actions
+
+    def log_probability(self, outputs: Float[Array, " k"], action: Shaped[Array, "*a"]) -> Float[Array, ""]:
+        return jax.nn.log_softmax(outputs)[action]
+
+    def sample(self, outputs: Float[Array, " k"], key: PRNGKeyArray) -> Shaped[Array, "*a"]:
+        return jax.random.categorical(key, outputs)
+
+
+class GaussianMixture(PolicyHead):
+    """A mixture of diagonal Gaussians over action vectors; one component is the plain Gaussian.
+
+    A unimodal policy cannot represent the stochastic mixtures that SER and AET optima need.
+    Samples are clipped to the range the dataset's actions span.
+    """
+
+    low: Parameter = eqx.field(converter=parameter)
+    high: Parameter = eqx.field(converter=parameter)
+    components: int = eqx.field(static=True, default=5)
+    smallest: float = eqx.field(static=True, default=-5.0)
+    """Of the log standard deviation, in units of half the action range."""
+
+    @property
+    def outputs(self) -> int:
+        return self.components * (1 + 2 * len(self.low))
+
+    def log_probability(self, outputs: Float[Array, " k"], action: Shaped[Array, "*a"]) -> Float[Array, ""]:
+        choice, mean, log_std = self._parameters(outputs)
+        centre, half = self._range(outputs)
+        z = ((action - centre) / half)[None] - mean
+        normal = -0.5 * jnp.square(z * jnp.exp(-log_std)) - log_std - 0.5 * math.log(2 * math.pi)
+        return jax.nn.logsumexp(choice + jnp.sum(normal, axis=1)) - jnp.sum(jnp.log(half))
+
+    def sample(self, outputs: Float[Array, " k"], key: PRNGKeyArray) -> Shaped[Array, "*a"]:
+        choice, mean, log_std = self._parameters(outputs)
+        centre, half = self._range(outputs)
+        which, noise = jax.random.split(key)
+        component = jax.random.categorical(which, choice)
+        z = mean[component] + jnp.exp(log_std[component]) * jax.random.normal(
+            noise, mean.shape[1:], mean.dtype
+        )
+        return jnp.clip(centre + half * z, cast(self.low, outputs), cast(self.high, outputs))
+
+    def _parameters(self, outputs: Float[Array, " k"]) -> tuple[Array, Array, Array]:
+        size = len(self.low)
+        choice, rest = outputs[: self.components], outputs[self.components :]
+        mean, log_std = rest.reshape(2, self.components, size)
+        # Components start apart, or they would all learn the same.
+        spread = jnp.linspace(-0.5, 0.5, self.components, dtype=outputs.dtype)[:, None]
+        start = spread if self.components > 1 else jnp.zeros_like(spread)
+        return jax.nn.log_softmax(choice), mean + start, jnp.clip(log_std - 1.0, self.smallest, 1.0)
+
+    def _range(self, like: Float[Array, " k"]) -> tuple[Array, Array]:
+        low, high = cast(self.low, like), cast(self.high, like)
+        return (low + high) / 2, (high - low) / 2
+
+
+class Policy(eqx.Module):
+    """π(a | s, R_acc, t)."""
+
+    encoder: Encoder
+    net: Perceptron
+    head: PolicyHead
+
+    def __init__(
+        self, encoder: Encoder, head: PolicyHead, hidden: tuple[int, ...], key: PRNGKeyArray
+    ) -> None:
+        self.encoder, self.head = encoder, head
+        self.net = Perceptron((encoder.features, *hidden, head.outputs), key)
+
+    def outputs(
+        self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
+    ) -> Float[Array, " k"]:
+        return self.net(self.encoder(observation, accrued, time))
+
+    def log_probability(
+        self,
+        observation: Shaped[Array, " o"],
+        accrued: Float[Array, " m"],
+        time: Int[Array, ""],
+        action: Shaped[Array, "*a"],
+    ) -> Float[Array, ""]:
+        return self.head.log_probability(self.outputs(observation, accrued, time), action)
+
+    def sample(
+        self,
+        observation: Shaped[Array, " o"],
+        accrued: Float[Array, " m"],
+        time: Int[Array, ""],
+        key: PRNGKeyArray,
+    ) -> Shaped[Array, "*a"]:
+        return self.head.sample(self.outputs(observation, accrued, time), key)

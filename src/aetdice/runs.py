@@ -1,0 +1,123 @@
+"""A finished training: its members, the verdict on each, and the rule that selects one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from aetdice.objectives import Objective
+from aetdice.policies import ActingPolicy
+from aetdice.results import versions
+
+MOST_VIOLATION = 0.05
+LEAST_SAMPLE_SIZE = 0.02
+LEAST_DISTANCE = 0.02
+
+RULE = (
+    "largest ratio-weighted J on held-out episodes, averaged over seeds, among settings whose mass is "
+    f"conserved within {MOST_VIOLATION:g} and whose effective sample size is at least {LEAST_SAMPLE_SIZE:.0%}"
+)
+ONLY = "the only setting"
+
+
+class Verdict(NamedTuple):
+    """Whether to trust a member, in plain words."""
+
+    trusted: bool
+    words: str
+
+
+@dataclass(eq=False)
+class Member:
+    """One trained member: its parameters, policies and diagnostics."""
+
+    params: dict[str, Any]
+    objective: Objective
+    policy: ActingPolicy
+    twin: ActingPolicy
+    diagnostics: dict[str, Any]
+    verdict: Verdict
+
+
+@dataclass(eq=False)
+class Run:
+    """The members of a population, and the one selected."""
+
+    members: list[Member]
+    selected: int
+    rule: str
+    config: Any
+    horizon: int
+    seconds: float
+    data_returns: Float[np.ndarray, "episodes m"]
+    versions: dict[str, str] = field(default_factory=versions)
+
+    @property
+    def policy(self) -> ActingPolicy:
+        """The selected policy."""
+        return self.members[self.selected].policy
+
+    @property
+    def twin(self) -> ActingPolicy:
+        """Plain behaviour cloning with the same network, data and seed."""
+        return self.members[self.selected].twin
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.members[self.selected].verdict
+
+    def chosen(self) -> list[Member]:
+        """All seeds of the selected setting."""
+        setting = setting_of(self.members[self.selected])
+        return [member for member in self.members if setting_of(member) == setting]
+
+
+def setting_of(member: Member) -> tuple[Any, ...]:
+    """What distinguishes a member except its seed."""
+    return tuple(value for name, value in member.params.items() if name != "seed")
+
+
+def select(members: Sequence[Member]) -> tuple[int, str]:
+    """The first seed of the best setting, by a rule that never sees the environment."""
+    settings: dict[tuple[Any, ...], list[int]] = {}
+    for index, member in enumerate(members):
+        settings.setdefault(setting_of(member), []).append(index)
+    if len(settings) == 1:
+        return 0, ONLY
+
+    def mean(name: str, rows: list[int]) -> float:
+        return float(np.mean([members[i].diagnostics[name] for i in rows]))
+
+    sound = [
+        rows
+        for rows in settings.values()
+        if mean("mass_violation", rows) <= MOST_VIOLATION
+        and mean("effective_sample_size", rows) >= LEAST_SAMPLE_SIZE
+    ]
+    if not sound:
+        rows = min(settings.values(), key=lambda rows: mean("mass_violation", rows))
+        return rows[0], "no setting passed the rule; the one that conserves mass best"
+    return max(sound, key=lambda rows: mean("held_out_value", rows))[0], RULE
+
+
+def judge(diagnostics: Mapping[str, Any]) -> Verdict:
+    """Read a member's diagnostics: converged, different from its twin, ratios not collapsed."""
+    low, high = diagnostics["mass_range"]
+    converged = diagnostics["mass_violation"] <= MOST_VIOLATION
+    spread = diagnostics["effective_sample_size"] >= LEAST_SAMPLE_SIZE
+    differs = diagnostics["distance_to_twin"] >= LEAST_DISTANCE
+    words = [
+        f"The dual has converged: mass is conserved at every step ({low:.3f} to {high:.3f})."
+        if converged
+        else f"The dual has NOT converged: mass ranges from {low:.3f} to {high:.3f} over time; train longer.",
+        f"The ratios rest on {diagnostics['effective_sample_size']:.1%} of the data."
+        if spread
+        else f"The ratios have COLLAPSED onto {diagnostics['effective_sample_size']:.1%} of the data; "
+        "use a larger beta.",
+        "The policy differs from its cloning twin."
+        if differs
+        else "The policy is INDISTINGUISHABLE from plain cloning; use a smaller beta.",
+    ]
+    return Verdict(converged and spread and differs, " ".join(words))
