@@ -9,7 +9,7 @@ from aetdice.envs import FairTaxi
 from aetdice.exact import uniform_policy
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tables:
     """A MOMDP as dense arrays: what the library reads, and what a test can recompute from."""
 
@@ -28,11 +28,12 @@ class Tables:
 def random_tables(
     seed: int, objectives: int = 2, *, horizon: int = 3, states: int = 3, actions: int = 2, ends: bool = False
 ) -> Tables:
-    """Random transitions to two states each and small integer rewards; `ends` adds a terminal state."""
+    """Random transitions to 1 to 3 states each, small integer rewards; `ends` adds a terminal state."""
     rng = np.random.default_rng(seed)
     total = states + ends
     transition = rng.dirichlet(np.ones(total), (states, actions))
-    transition = np.where(transition < np.sort(transition, axis=2)[..., -2:-1], 0, transition)
+    likely = (transition >= 0.3) | (transition == transition.max(axis=2, keepdims=True))
+    transition = np.where(likely, transition, 0)
     transition /= transition.sum(axis=2, keepdims=True)
     if ends:
         transition[0, 0] = np.eye(total)[[0, -1]].mean(axis=0)  # so that some episodes do end

@@ -305,6 +305,8 @@ def _member(
     diagnostics = {
         "mass_range": [float(ratios.mass.min()), float(ratios.mass.max())],
         "mass_violation": float(ratios.mass_violation),
+        "flow_violation": float(ratios.flow_violation),
+        "held_out_flow_violation": float(held_out.flow_violation),
         "effective_sample_size": float(ratios.effective_sample_size),
         "zero_share": float(ratios.zero_share),
         "dual_value": float(ratios.dual_value),

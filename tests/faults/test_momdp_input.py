@@ -9,6 +9,7 @@ import pytest
 from problems import random_tables, uniform_episodes
 
 from aetdice import (
+    Episodes,
     InputError,
     Objective,
     OfflineProblem,
@@ -225,28 +226,30 @@ def test_objective_is_refused(objective, message):
         solve(TABLES.momdp(), objective)
 
 
-EPISODES = uniform_episodes(TABLES.momdp(), 20, seed=0)
+@pytest.fixture(scope="module")
+def episodes() -> Episodes:
+    return uniform_episodes(TABLES.momdp(), 20, seed=0)
 
 
 @pytest.mark.parametrize("solver", [solve_dual, solve_program])
 @pytest.mark.parametrize("beta", [0.0, -1.0, np.nan, np.inf])
-def test_beta_that_is_not_positive_is_refused(solver, beta):
-    problem = OfflineProblem.from_episodes(EPISODES, ser())
+def test_beta_that_is_not_positive_is_refused(episodes, solver, beta):
+    problem = OfflineProblem.from_episodes(episodes, ser())
     with pytest.raises(InputError, match=f"beta must be positive, not {beta}"):
         solver(problem, beta)
 
 
 @pytest.mark.parametrize(
-    ("actions", "message"),
+    ("change", "message"),
     [
-        refused(EPISODES.actions.astype(float), "tables need discrete actions", "continuous"),
-        refused(EPISODES.actions[:, None], "tables need discrete actions", "vectors"),
-        refused(EPISODES.actions - 1, "actions must be numbered from 0", "negative"),
+        refused(lambda actions: actions.astype(float), "tables need discrete actions", "continuous"),
+        refused(lambda actions: actions[:, None], "tables need discrete actions", "vectors"),
+        refused(lambda actions: actions - 1, "actions must be numbered from 0", "negative"),
     ],
 )
-def test_actions_without_a_table_are_refused(actions, message):
+def test_actions_without_a_table_are_refused(episodes, change, message):
     with pytest.raises(InputError, match=message):
-        OfflineProblem.from_episodes(dataclasses.replace(EPISODES, actions=actions), ser())
+        OfflineProblem.from_episodes(dataclasses.replace(episodes, actions=change(episodes.actions)), ser())
 
 
 @pytest.mark.parametrize(
@@ -257,19 +260,19 @@ def test_actions_without_a_table_are_refused(actions, message):
         refused(FiniteHorizon(0), "the horizon must be at least 1, not 0", "horizon-0"),
     ],
 )
-def test_flow_that_the_episodes_do_not_fit_is_refused(flow, message):
+def test_flow_that_the_episodes_do_not_fit_is_refused(episodes, flow, message):
     with pytest.raises(InputError, match=message):
-        OfflineProblem.from_episodes(EPISODES, ser(), flow=flow)
+        OfflineProblem.from_episodes(episodes, ser(), flow=flow)
 
 
 @pytest.mark.parametrize("gamma", [1.0, 1.5, -0.1, np.nan])
-def test_discount_outside_0_to_1_is_refused(gamma):
+def test_discount_outside_0_to_1_is_refused(episodes, gamma):
     with pytest.raises(InputError, match="gamma"):
-        OfflineProblem.from_episodes(EPISODES, ser(), flow=Discounted(gamma))
+        OfflineProblem.from_episodes(episodes, ser(), flow=Discounted(gamma))
 
 
-def test_program_without_a_known_form_names_the_way_out():
-    problem = OfflineProblem.from_episodes(EPISODES, Objective(Identity(), lambda k: -jnp.sum(k**2)))
+def test_program_without_a_known_form_names_the_way_out(episodes):
+    problem = OfflineProblem.from_episodes(episodes, Objective(Identity(), lambda k: -jnp.sum(k**2)))
     with pytest.raises(
         InputError, match=r"no convex-program form is known .* solve_dual takes any concave G"
     ):

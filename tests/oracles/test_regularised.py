@@ -83,7 +83,7 @@ def check_dual_against_program(instance: Instance, name: str, divergence: str) -
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)
-@pytest.mark.parametrize("name", ["ser", "saturating", "saturating-product"])
+@pytest.mark.parametrize("name", ["bsr-0.5", "saturating", "saturating-product"])
 @pytest.mark.parametrize("instance", INSTANCES.values(), ids=INSTANCES)
 def test_dual_equals_a_formulation_from_the_episodes(instance, name, divergence):
     """Also for a G of which nobody knows the conjugate."""

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 
 from aetdice.algorithms.dice import DiceHyper, DiceSetting, DualState, step_rewards
 from aetdice.data.resident import ResidentData, Steps, blocks
+from aetdice.exact.differences import DenseDifferences
 from aetdice.exact.newton import LinearDual, minimise_dual
 from aetdice.networks import Nu
 from aetdice.objectives import in_float64
@@ -35,7 +36,7 @@ def polish(state: DualState, hyper: DiceHyper, data: ResidentData, setting: Dice
     here = np.concatenate([here, times[time]], axis=1)
     there = np.concatenate([there, times[time + 1]], axis=1) * np.asarray(data.steps.bootstraps)[:, None]
     dual = LinearDual(
-        differences=there - here,
+        differences=DenseDifferences(there - here),
         initial=here[np.asarray(data.initial)].mean(axis=0),
         mass=np.asarray(data.steps.weight, np.float64),
         rewards=np.asarray(step_rewards(hyper.objective.utility, data.steps, setting), np.float64),

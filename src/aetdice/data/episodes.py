@@ -92,7 +92,10 @@ class Episodes:
 
 
 def _read(episode: Episode, index: int) -> Episode:
-    rewards = np.asarray(episode.rewards, dtype=np.float64)
+    try:
+        rewards = np.asarray(episode.rewards, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"episode {index}: rewards must be numbers in equal rows: {error}") from error
     if rewards.ndim != 2:
         raise InputError(
             f"episode {index}: rewards must have shape (steps, objectives), not {rewards.shape}; "
@@ -125,6 +128,8 @@ def _check(episodes: Episodes) -> None:
     n, steps, m = len(episodes.lengths), *episodes.rewards.shape
     if n == 0 or np.any(episodes.lengths < 1):
         raise InputError("a dataset needs at least one episode, and every episode at least one step")
+    if m == 0:
+        raise InputError("rewards need at least one objective")
     sizes = {
         "rewards": (steps, episodes.lengths.sum()),
         "actions": (len(episodes.actions), steps),

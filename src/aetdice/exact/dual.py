@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from aetdice.exact.differences import SparseDifferences
 from aetdice.exact.newton import LinearDual, minimise_dual
 from aetdice.exact.offline import OfflineProblem, RegularisedSolution
 from aetdice.objectives import ChiSquare, Divergence
@@ -17,7 +18,7 @@ def solve_dual(
 ) -> RegularisedSolution:
     """min_{ν, k} L, the dual that AETDICE trains on, to machine precision."""
     dual = LinearDual(
-        differences=problem.flow_matrix(),
+        differences=SparseDifferences(problem.flow_matrix()),
         initial=problem.initial,
         mass=problem.mass,
         rewards=float(problem.flow.reward_scale) * problem.transformed_reward,

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.linalg
-import scipy.sparse as sp
 from jaxtyping import Array, Float
-from scipy.sparse.linalg import splu
 
 from aetdice.dice import Flow, dual_loss, ratio
 from aetdice.errors import InputError
+from aetdice.exact.differences import Differences
 from aetdice.objectives import Aggregation, Divergence, in_float64, second_order
 
 ANNEALING = 10.0
@@ -29,8 +27,8 @@ FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-8, 1e-14, 1e6
 class LinearDual:
     """The dual of a dataset for ν = φ·θ."""
 
-    differences: sp.csr_array | Float[np.ndarray, "steps p"]
-    """γ φ(s̃') - φ(s̃), sparse or dense, so that e = μ·r̃ + differences·θ."""
+    differences: Differences
+    """γ φ(s̃') - φ(s̃), so that e = μ·r̃ + differences·θ."""
     initial: Float[np.ndarray, " p"]
     """E[φ(s̃_0)]."""
     mass: Float[np.ndarray, " steps"]
@@ -122,10 +120,9 @@ def _direction(
 ) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " n"]]:
     """The Newton step: one system in θ, the few slacks eliminated by a Schur complement."""
     weight = dual.mass * point.slope / beta
-    cross = dual.differences.T @ (weight[:, None] * dual.rewards)
-    solved = _solve(
-        dual.differences, weight, damping * dual.mass.mean() / beta, np.column_stack([point.violation, cross])
-    )
+    cross = dual.differences.transposed_times(weight[:, None] * dual.rewards)
+    damping *= dual.mass.mean() / beta
+    solved = dual.differences.solve(weight, damping, np.column_stack([point.violation, cross]))
     by_violation, by_cross = solved[:, 0], solved[:, 1:]
     reach = dual.rewards.T @ (weight[:, None] * dual.rewards) - cross.T @ by_cross
     along_slack = np.linalg.solve(
@@ -135,29 +132,12 @@ def _direction(
     return -by_violation - by_cross @ (point.curvature @ along_slack), along_slack
 
 
-def _solve(
-    differences: sp.csr_array | Float[np.ndarray, "steps p"],
-    weight: Float[np.ndarray, " steps"],
-    damping: float,
-    right: Float[np.ndarray, "p c"],
-) -> Float[np.ndarray, "p c"]:
-    """(Aᵀ diag(weight) A + damping)⁻¹ right."""
-    size = right.shape[0]
-    if sp.issparse(differences):
-        system = differences.T @ sp.diags_array(weight) @ differences + sp.diags_array(np.full(size, damping))
-        return splu(system.tocsc()).solve(right)
-    scaled = np.sqrt(weight)[:, None] * differences
-    system = scaled.T @ scaled
-    system[np.diag_indices(size)] += damping + 1e-12 * np.trace(system) / size
-    return scipy.linalg.solve(system, right, assume_a="pos")
-
-
 def evaluate_dual(
     dual: LinearDual, beta: float, parameters: Float[np.ndarray, " p"], slack: Float[np.ndarray, " n"]
 ) -> DualPoint:
     """The dual loss and its derivatives at one point."""
     _, mu, curvature = in_float64(second_order)(dual.aggregation, slack)
-    residuals = dual.rewards @ mu + dual.differences @ parameters
+    residuals = dual.rewards @ mu + dual.differences.times(parameters)
     value, w, slope = in_float64(_loss)(
         parameters,
         residuals,
@@ -171,13 +151,14 @@ def evaluate_dual(
         dual.flow,
     )
     mass = w * dual.mass
+    flowing = dual.differences.transposed_times(mass[:, None])
     return DualPoint(
         parameters=parameters,
         slack=slack,
         value=float(value),
         ratio=w,
         slope=slope,
-        violation=float(dual.flow.initial_weight) * dual.initial + dual.differences.T @ mass,
+        violation=float(dual.flow.initial_weight) * dual.initial + flowing[:, 0],
         utilities=dual.zero_utility + mass @ dual.rewards,
         multiplier=mu,
         curvature=curvature,

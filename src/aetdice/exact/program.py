@@ -3,6 +3,7 @@
 Needs the extra `aetdice[convex]`.
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,10 @@ def solve_program(
     penalty, more = _penalty(cp, divergence, visits, problem.mass)
     program = cp.Problem(cp.Maximize(gain - beta * penalty), [flow, *own, *more])
     tight = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "max_iter": 500}
-    program.solve(solver=cp.CLARABEL, **tight)
+    with warnings.catch_warnings():
+        # At these tolerances the solver may call itself inaccurate with nine digits right.
+        warnings.simplefilter("ignore", UserWarning)
+        program.solve(solver=cp.CLARABEL, **tight)
     if program.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise InputError(f"the convex program is {program.status}")
     ratio = np.maximum(np.asarray(visits.value), 0) / problem.mass

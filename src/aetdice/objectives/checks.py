@@ -5,6 +5,7 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import checkify
 from jaxtyping import Array, Float
 
 from aetdice.errors import InputError
@@ -16,7 +17,7 @@ SEGMENTS = 64
 POINTS = 33
 BISECTIONS = 40
 
-Points = Float[np.ndarray, "points size"]
+Points = Float[np.ndarray, "segments size"]
 
 
 def check_objective(objective: Objective, returns: Float[np.ndarray, "episodes m"]) -> None:
@@ -26,6 +27,8 @@ def check_objective(objective: Objective, returns: Float[np.ndarray, "episodes m
     objective); G finite, smooth and concave on the box of the utilities; increasing where it
     has a closed conjugate, whose multipliers are positive.
     """
+    if returns.shape[0] == 0:
+        raise InputError("cannot check an objective on an empty set of episodes")
     corners = np.stack([np.minimum(returns.min(axis=0), 0), np.maximum(returns.max(axis=0), 0)])
     _check_shapes(objective, corners[0])
     segments = _segments(corners)
@@ -42,6 +45,8 @@ def _check_shapes(objective: Objective, example: Float[np.ndarray, " m"]) -> Non
     try:
         k = in_float64(objective.utility)(example)
         value = in_float64(objective.aggregation)(k)
+        _check_indices(objective.utility, example)
+        _check_indices(objective.aggregation, k)
     except InputError:
         raise
     except (ValueError, TypeError, IndexError) as error:
@@ -50,6 +55,14 @@ def _check_shapes(objective: Objective, example: Float[np.ndarray, " m"]) -> Non
         raise InputError(f"F must give a vector of utilities, not an array of shape {k.shape}")
     if value.ndim != 0:
         raise InputError(f"G must give one number, not an array of shape {value.shape}")
+
+
+def _check_indices(function: Callable[[Array], Array], example: Float[np.ndarray, " size"]) -> None:
+    """JAX clamps an index beyond the last entry; a user's `r[7]` of two returns is a mistake."""
+    checked = checkify.checkify(lambda x: function(x), errors=checkify.index_checks)
+    error = checked(jnp.asarray(example, dtype=float))[0].get()
+    if error:
+        raise IndexError(error.splitlines()[0])
 
 
 def _segments(corners: Float[np.ndarray, "2 size"]) -> Float[np.ndarray, "segments points size"]:
@@ -84,8 +97,8 @@ def _check_function(
             raise InputError(
                 f"{symbol} has no finite {kind} at {variable}={_vector(segments[segment, point])}"
             )
-        jump, left = _largest_jumps(function, start, end, samples[which], which)
-        spread = np.abs(samples[which]).max(axis=(1, 2)) + 1e-12
+        jump, left, nearby = _largest_jumps(function, start, end, samples[which], which)
+        spread = np.maximum(np.abs(samples[which]).max(axis=(1, 2)), nearby) + 1e-12
         worst = int(np.argmax(jump / spread))
         if jump[worst] > 1e-5 * spread[worst]:
             place = start[worst] + left[worst] * (end - start)[worst]
@@ -113,16 +126,21 @@ def _largest_jumps(
     end: Points,
     samples: Float[np.ndarray, "segments points out"],
     which: int,
-) -> tuple[Float[np.ndarray, " segments"], Float[np.ndarray, " segments"]]:
-    """Bisect each segment towards its largest change; a jump is one that does not shrink."""
+) -> tuple[Float[np.ndarray, " segments"], Float[np.ndarray, " segments"], Float[np.ndarray, " segments"]]:
+    """Bisect each segment towards its largest change; a jump is one that does not shrink.
+
+    Gives the change left over, where, and the size of the function there: a narrow bend may hide
+    between the samples.
+    """
     left = np.argmax(np.abs(np.diff(samples, axis=1)).max(axis=-1), axis=1) / (POINTS - 1)
     width = 1 / (POINTS - 1)
     for _ in range(BISECTIONS):
         width /= 2
         three = left[:, None] + width * np.arange(3)
-        halves = np.abs(np.diff(in_float64(_along)(function, start, end, three)[which], axis=1)).max(axis=-1)
+        found = in_float64(_along)(function, start, end, three)[which]
+        halves = np.abs(np.diff(found, axis=1)).max(axis=-1)
         left = np.where(halves[:, 1] > halves[:, 0], left + width, left)
-    return halves.max(axis=1), left
+    return halves.max(axis=1), left, np.abs(found).max(axis=(1, 2))
 
 
 def _check_concave(

@@ -19,6 +19,12 @@ from aetdice.objectives.utilities import Exponential, Utility
 LONGEST = 500
 """Characters of an expression; longer ones are refused unread."""
 
+DEEPEST = 100
+"""Operations inside each other; deeper ones would exhaust the interpreter's stack."""
+
+LARGEST = 3e38
+"""Numbers up to here are finite in every precision."""
+
 OPERATORS: dict[type, Callable[..., Array]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -114,10 +120,15 @@ def _check(source: str, variables: list[str], constants: Mapping[str, float]) ->
     return len(parts)
 
 
-def _check_node(node: ast.expr, source: str, known: list[str]) -> None:
+def _check_node(node: ast.expr, source: str, known: list[str], depth: int = 0) -> None:
+    if depth > DEEPEST:
+        raise InputError(f"malformed expression {source!r}: nested more than {DEEPEST} deep")
+    depth += 1
     match node:
-        case ast.Constant(value=int() | float()) if not isinstance(node.value, bool):
-            return
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            if not abs(number) <= LARGEST:
+                piece = ast.get_source_segment(source.strip(), node)
+                raise InputError(f"{piece} in {source!r} is not a finite number")
         case ast.Name(id=name):
             if name not in known:
                 raise InputError(
@@ -125,10 +136,10 @@ def _check_node(node: ast.expr, source: str, known: list[str]) -> None:
                     f"known functions: {', '.join(FUNCTIONS)}"
                 )
         case ast.UnaryOp() if type(node.op) in OPERATORS:
-            _check_node(node.operand, source, known)
+            _check_node(node.operand, source, known, depth)
         case ast.BinOp() if type(node.op) in OPERATORS:
-            _check_node(node.left, source, known)
-            _check_node(node.right, source, known)
+            _check_node(node.left, source, known, depth)
+            _check_node(node.right, source, known, depth)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
             if name not in FUNCTIONS:
                 raise InputError(
@@ -139,7 +150,7 @@ def _check_node(node: ast.expr, source: str, known: list[str]) -> None:
                     f"{name} takes {FUNCTIONS[name]} argument(s), not {len(args)}, in {source!r}"
                 )
             for arg in args:
-                _check_node(arg, source, known)
+                _check_node(arg, source, known, depth)
         case _:
             piece = ast.get_source_segment(source.strip(), node) or source
             raise InputError(f"malformed expression {source!r}: {piece!r} is not arithmetic")

@@ -25,8 +25,9 @@ class Fair(eqx.Module):
 
     def __call__(self, x: Float[Array, "*s"]) -> Float[Array, "*s"]:
         a, tau = cast(self.a, x), cast(self.threshold, x)
-        below = jnp.minimum(x - tau, 0)
-        return _power_log(jnp.maximum(x, tau), a) + tau**-a * below - self._curvature(x) * below**2 / 2
+        inside = x >= tau
+        below = jnp.where(inside, 0, x - tau)
+        return _power_log(jnp.where(inside, x, tau), a) + tau**-a * below - self._curvature(x) * below**2 / 2
 
     def slope(self, x: Float[Array, "*s"]) -> Float[Array, "*s"]:
         """u_a'(x), positive and decreasing."""

@@ -69,6 +69,8 @@ class Objective(eqx.Module):
         returns = jnp.asarray(returns, dtype=float)
         if returns.shape[0] == 0:
             raise InputError("cannot score an empty set of episodes")
+        if resamples < 1:
+            raise InputError(f"an interval needs at least one resample, not {resamples}")
         if not 0 < level < 1:
             raise InputError(f"the level of an interval lies between 0 and 1, not at {level}")
         value, low, high = _bootstrap(self, returns, key, resamples, level)

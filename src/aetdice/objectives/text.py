@@ -1,6 +1,7 @@
 """Objectives from the words of a command line or a configuration file."""
 
 import inspect
+import math
 from collections.abc import Mapping
 
 from aetdice.errors import InputError
@@ -39,7 +40,7 @@ def written_objective(
     The utility is written in r0 … r{m-1} and `horizon`, its components separated by commas;
     the aggregation is `linear`, `log`, … or an expression in k0 … k{n-1} and `horizon`.
     """
-    if not threshold > 0:
+    if not 0 < threshold < math.inf:
         raise InputError(f"threshold must be positive, not {threshold:g}")
     constants = {"horizon": float(horizon)}
     f = parse_utility(utility, objectives, constants, threshold)

@@ -1,6 +1,8 @@
 """Results as terminal tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from rich.console import Group
 from rich.table import Table
@@ -58,3 +60,46 @@ def cross_table(
 
 def vector(values: Iterable[float]) -> str:
     return "(" + ", ".join(f"{value:.6g}" for value in values) + ")"
+
+
+def training_report(result: Mapping[str, Any], folder: Path) -> Group:
+    """What a run attained, with its twin, its data and the exact optimum beside it."""
+    facts = Table.grid(padding=(0, 2))
+    chosen = ", ".join(f"{name} {value}" for name, value in result["selected"]["params"].items())
+    for label, value in (
+        ("objective", result["objective"]),
+        ("selected", f"{chosen} ({result['selected']['rule']})"),
+        ("data", f"{result['data_score']:.4f}"),
+        ("cloning twin", f"{result['twin_score']:.4f}"),
+        ("learner", f"{result['score']:.4f}"),
+        ("exact optimum", f"{result['exact_score']:.4f}"),
+        ("gap closed", f"{result['gap_share']:.1%} of the way from the twin to the optimum"),
+        ("verdict", result["verdict"]),
+        ("files", f"{folder} ({result['seconds']:.0f} s)"),
+    ):
+        facts.add_row(Text(label, style="bold"), Text(value))
+    return Group(facts)
+
+
+def evaluation_report(result: Mapping[str, Any]) -> Group:
+    """Policy and twin under every objective, with intervals, and what episodes bring."""
+    scores = Table(title=f"trained for {result['objective']}", title_justify="left", title_style="bold")
+    scores.add_column("evaluated under")
+    for kind in ("policy", "twin"):
+        scores.add_column(kind, justify="right")
+    for name in result["policy"]["scores"]:
+        cells = [result[kind]["scores"][name] for kind in ("policy", "twin")]
+        scores.add_row(name, *(f"{c['value']:.4f} [{c['low']:.4f}, {c['high']:.4f}]" for c in cells))
+    scores.add_row("trained, exact optimum", f"{result['exact_score']:.4f}", "")
+    quantiles = Table(title="returns of the policy", title_justify="left", title_style="bold")
+    quantiles.add_column("quantile")
+    for i in range(len(result["policy"]["mean_returns"])):
+        quantiles.add_column(f"objective {i}", justify="right")
+    for q, values in result["policy"]["quantiles"].items():
+        quantiles.add_row(q, *(f"{value:.3f}" for value in values))
+    outcomes = Table(title="commonest outcomes", title_justify="left", title_style="bold")
+    outcomes.add_column("share", justify="right")
+    outcomes.add_column("returns")
+    for outcome in result["policy"]["outcomes"][:6]:
+        outcomes.add_row(f"{outcome['share']:.3f}", vector(outcome["returns"]))
+    return Group(scores, quantiles, outcomes)

@@ -1,0 +1,53 @@
+"""The command line: solve, train, evaluate, resume, demo."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+
+from aetdice import __version__
+from aetdice.cli.solve import SolveCommand
+from aetdice.cli.train import Evaluate, Resume, Train
+from aetdice.demo import demo
+from aetdice.errors import InputError
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Solve the two-step problem and Fair-Taxi exactly; print tables, write a picture."""
+
+    out: Path = Path("demo")
+    """Where the picture and its data go."""
+
+    def run(self) -> None:
+        demo(self.out, Console())
+
+
+Command: Any = Annotated[
+    Annotated[
+        SolveCommand, tyro.conf.subcommand("solve", description="The certified optimum of a finite problem.")
+    ]
+    | Annotated[Train, tyro.conf.subcommand("train")]
+    | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
+    | Annotated[Resume, tyro.conf.subcommand("resume")]
+    | Annotated[Demo, tyro.conf.subcommand("demo")],
+    tyro.conf.OmitArgPrefixes,
+]
+DESCRIPTION = "Offline nonlinear multi-objective reinforcement learning: J = G(E[F(R)])."
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command; a user's mistake is one line on stderr and exit code 2."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments == ["--version"]:
+        print(f"aetdice {__version__}")
+        return
+    command: Any = tyro.cli(Command, prog="aetdice", description=DESCRIPTION, args=arguments)
+    try:
+        command.run()
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from None

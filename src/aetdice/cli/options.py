@@ -1,0 +1,104 @@
+"""Options that several commands share."""
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from aetdice.envs import FairTaxi
+from aetdice.errors import InputError
+from aetdice.objectives import OBJECTIVES, Objective, named_aggregation, named_objective, written_objective
+
+
+@dataclass(frozen=True)
+class ObjectiveOptions:
+    """J = G(E[F(R)]): a named objective, or one written as expressions."""
+
+    objective: str | None = None
+    """lsr, ser, esr, bsr, convex, cobb-douglas or safe-cobb-douglas."""
+    alpha: float | None = None
+    """Of bsr: from 0 (ESR) to 1 (SER)."""
+    rho: float | None = None
+    """Of the Cobb-Douglas objectives."""
+    weights: tuple[float, ...] | None = None
+    """One per objective, for lsr, ser, esr and bsr."""
+    threshold: float | None = None
+    """Below it logarithms and powers are continued (default 1)."""
+    aggregation_threshold: float | None = None
+    """The same for G of bsr."""
+    continuation: Literal["quadratic", "linear"] | None = None
+    """How they are continued (default quadratic)."""
+    utility: str | None = None
+    """One's own F in r0, r1, … and horizon, for example "log(r0), r1 - 0.8*horizon"."""
+    aggregation: str | None = None
+    """One's own G: linear, log, alpha-fair, smooth-min, or an expression in k0, k1, …"""
+
+    def build(self, objectives: int, horizon: int) -> Objective:
+        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
+        if self.utility is not None:
+            extra = sorted(set(given) - {"utility", "aggregation", "threshold"})
+            if extra:
+                raise InputError(f"--utility replaces a named objective, so it takes no --{_flag(extra[0])}")
+            threshold = 1.0 if self.threshold is None else self.threshold
+            return written_objective(
+                self.utility, self.aggregation or "linear", objectives, horizon, threshold
+            )
+        name = given.pop("objective", None)
+        if name is None:
+            raise InputError(f'say which objective: --objective {" | ".join(OBJECTIVES)}, or --utility "…"')
+        if self.aggregation is not None:
+            given["aggregation"] = named_aggregation(self.aggregation)
+        if name == "safe-cobb-douglas":
+            given["horizon"] = float(horizon)
+        if self.weights is not None and len(self.weights) != objectives:
+            raise InputError(
+                f"--weights needs {objectives} numbers, one per objective, not {len(self.weights)}"
+            )
+        return named_objective(name, given)
+
+
+@dataclass(frozen=True)
+class TaxiOptions:
+    """Fair-Taxi's layout; cells are row,column from the top left."""
+
+    size: int = 9
+    """Cells per side."""
+    origins: tuple[str, ...] = ("0,0", "8,8")
+    """Where each group waits."""
+    destinations: tuple[str, ...] = ("0,2", "8,6")
+    """Where each group wants to go."""
+    start: str = "4,4"
+    """The taxi's first cell."""
+    horizon: int = 50
+    """Steps per episode."""
+    deliveries: tuple[float, ...] | None = None
+    """Reward of a delivery, per group, before scaling (default 60 30 30 …)."""
+    penalties: tuple[float, ...] | None = None
+    """Reward of an invalid pick-up or drop-off, per group, before scaling (default -20 -10 …)."""
+    scale: float = 60.0
+    """What every reward is divided by."""
+
+    def arguments(self) -> dict[str, Any]:
+        return {
+            "size": self.size,
+            "origins": tuple(map(_cell, self.origins)),
+            "destinations": tuple(map(_cell, self.destinations)),
+            "start": _cell(self.start),
+            "horizon": self.horizon,
+            "deliveries": self.deliveries,
+            "penalties": self.penalties,
+            "scale": self.scale,
+        }
+
+    def build(self) -> FairTaxi:
+        return FairTaxi(**self.arguments())
+
+
+def _cell(text: str) -> tuple[int, int]:
+    try:
+        row, column = map(int, text.split(","))
+    except ValueError:
+        raise InputError(f"a cell is row,column, for example 0,2; not {text!r}") from None
+    return row, column
+
+
+def _flag(name: str) -> str:
+    return name.replace("_", "-")

@@ -1,0 +1,99 @@
+"""`aetdice solve`: certified optima."""
+
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+
+from aetdice.cli.options import ObjectiveOptions, TaxiOptions
+from aetdice.envs import TwoStep
+from aetdice.exact import Optimum, TabularMOMDP, solve
+from aetdice.exact.reader import read_momdp
+from aetdice.report.tables import optimum_report
+from aetdice.results import versions
+
+
+@dataclass(frozen=True)
+class Solve:
+    """Options that every problem shares."""
+
+    options: ObjectiveOptions
+    json: bool = False
+    """Print one JSON object instead of tables."""
+
+
+@dataclass(frozen=True)
+class SolveTwoStep(Solve):
+    """The two-step MOMDP of the paper's Figure 1."""
+
+    first_reward: tuple[float, float] = (0.0, 0.0)
+    """The reward of the first step."""
+
+    def run(self) -> None:
+        _solve("two-step", TabularMOMDP.from_environment(TwoStep(self.first_reward)), self)
+
+
+@dataclass(frozen=True)
+class SolveFairTaxi(Solve):
+    """Fair-Taxi; cells are row,column from the top left."""
+
+    taxi: TaxiOptions = TaxiOptions()
+
+    def run(self) -> None:
+        _solve("fair-taxi", TabularMOMDP.from_environment(self.taxi.build()), self)
+
+
+@dataclass(frozen=True)
+class SolveFile(Solve):
+    """Your own finite MOMDP from a .json or .npz file."""
+
+    path: tyro.conf.Positional[Path] = Path("problem.json")
+    """Keys: transition, reward, initial, horizon; optional: terminal, objectives."""
+
+    def run(self) -> None:
+        _solve(self.path.name, read_momdp(self.path), self)
+
+
+SolveCommand = (
+    Annotated[SolveTwoStep, tyro.conf.subcommand("two-step")]
+    | Annotated[SolveFairTaxi, tyro.conf.subcommand("fair-taxi")]
+    | Annotated[SolveFile, tyro.conf.subcommand("file")]
+)
+
+
+def _solve(name: str, momdp: TabularMOMDP, command: Solve) -> None:
+    started = time.perf_counter()
+    objective = command.options.build(momdp.reward.shape[3], momdp.horizon)
+    optimum = solve(momdp, objective)
+    seconds = time.perf_counter() - started
+    regime = objective.regime(momdp.reward.shape[3])
+    if command.json:
+        print(json.dumps(_record(name, regime, optimum, seconds)))
+    else:
+        Console().print(optimum_report(name, regime, optimum, seconds))
+    if optimum.gap > 1e-6:
+        print(f"warning: not certified to 1e-6; the gap is {optimum.gap:.1e}", file=sys.stderr)
+
+
+def _record(problem: str, regime: str, optimum: Optimum, seconds: float) -> dict[str, Any]:
+    outcomes = zip(optimum.outcomes.returns.tolist(), optimum.outcomes.probabilities.tolist(), strict=True)
+    return {
+        "problem": problem,
+        "objective": optimum.objective.name,
+        "regime": regime,
+        "value": optimum.value,
+        "gap": optimum.gap,
+        "expected_utilities": optimum.expected_utilities.tolist(),
+        "expected_returns": optimum.outcomes.mean.tolist(),
+        "multiplier": optimum.multiplier.tolist(),
+        "outcomes": [{"returns": r, "probability": p} for r, p in outcomes],
+        "objectives": list(optimum.policy.space.momdp.objectives),
+        "augmented_states": optimum.policy.space.size,
+        "seconds": seconds,
+        "versions": versions(),
+    }

@@ -1,0 +1,47 @@
+"""Where a run's data and exact answers come from: an environment with a dataset of its own."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from aetdice.data import Episodes
+from aetdice.envs import Environment, FairTaxi
+from aetdice.envs.taxi_data import EPISODES, collect_fair_taxi
+from aetdice.errors import InputError
+from aetdice.exact import AugmentedSpace, TabularMOMDP, enumerate_space
+
+COLLECTORS: dict[str, tuple[type[Environment], Callable[..., Episodes]]] = {
+    "fair-taxi": (FairTaxi, collect_fair_taxi)
+}
+"""Environments with a dataset of their own, by short name."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """An environment's own dataset, described well enough to make it again."""
+
+    env: str
+    episodes: int = EPISODES
+    dataset_seed: int = 0
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    def environment(self) -> Environment:
+        if self.env not in COLLECTORS:
+            raise InputError(f"no dataset is known for {self.env!r}; known: {', '.join(COLLECTORS)}")
+        return COLLECTORS[self.env][0](**{name: _tuples(value) for name, value in self.arguments.items()})
+
+    def dataset(self) -> Episodes:
+        environment = self.environment()
+        return COLLECTORS[self.env][1](environment, self.episodes, self.dataset_seed)
+
+    def space(self) -> AugmentedSpace:
+        """For exact optima beside the learner's."""
+        return enumerate_space(TabularMOMDP.from_environment(self.environment()))  # type: ignore[arg-type]
+
+    def record(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def _tuples(value: Any) -> Any:
+    """JSON turns tuples into lists; environments want tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
