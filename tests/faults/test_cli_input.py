@@ -130,37 +130,43 @@ def write(folder: Path, **changes: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"gamma": 0.9}, "problem.json: unknown key 'gamma'; keys: transition, reward, initial, horizon"),
-        ({"reward": None}, "problem.json: key 'reward' is missing; keys: transition, reward"),
-        ({"horizon": 0}, "the horizon must be at least 1, not 0"),
-        ({"horizon": 2.5}, "problem.json: "),
-        ({"horizon": "long"}, "problem.json: ragged or non-numeric arrays"),
-        ({"initial": 2}, "the initial state 2 is not one of the 2 states"),
-        ({"initial": 0.5}, "the initial state 0.5 is not one of the 2 states"),
-        ({"transition": [[0, 1], [1, 2]]}, "state 1, action 1 leads to 2, which is not a state"),
-        ({"transition": [[0, 1], [1]]}, "problem.json: ragged or non-numeric arrays"),
-        (
-            {"transition": [[[1, 0], [0.5, 0.4]], [[1, 0], [0, 1]]]},
-            "the probabilities of state 0, action 1 sum to 0.9, not to 1",
-        ),
-        (
-            {"reward": [[[1, 2], [0, 3]], [[4, 0], [2, float("nan")]]]},
-            "the reward of state 1, action 1, objective 'r1' is not finite",
-        ),
-        ({"reward": [[1, 2], [3, 4]]}, "reward must have shape (2, 2, objectives) or (2, 2, 2, objectives)"),
-        ({"reward": "none"}, "problem.json: ragged or non-numeric arrays"),
-        ({"terminal": [True, False]}, "state 0 is both initial and terminal"),
-        ({"objectives": ["one"]}, "2 reward columns need as many objective names"),
-        ({"objectives": 2}, "problem.json: objectives"),
-        ({"objectives": "ab"}, "problem.json: objectives"),
-    ],
-)
+JSON_FAULTS = {
+    "unknown-key": ({"gamma": 0.9}, "problem.json: unknown key 'gamma'; keys: transition, reward, initial"),
+    "missing-key": ({"reward": None}, "problem.json: key 'reward' is missing; keys: transition, reward"),
+    "horizon-0": ({"horizon": 0}, "the horizon must be at least 1, not 0"),
+    "horizon-text": ({"horizon": "long"}, "problem.json: ragged or non-numeric arrays"),
+    "initial-beyond": ({"initial": 2}, "the initial state 2 is not one of the 2 states"),
+    "initial-between": ({"initial": 0.5}, "the initial state 0.5 is not one of the 2 states"),
+    "next-state-beyond": ({"transition": [[0, 1], [1, 2]]}, "state 1, action 1 leads to 2, which is not a"),
+    "transition-ragged": ({"transition": [[0, 1], [1]]}, "problem.json: ragged or non-numeric arrays"),
+    "probabilities": (
+        {"transition": [[[1, 0], [0.5, 0.4]], [[1, 0], [0, 1]]]},
+        "the probabilities of state 0, action 1 sum to 0.9, not to 1",
+    ),
+    "reward-nan": (
+        {"reward": [[[1, 2], [0, 3]], [[4, 0], [2, float("nan")]]]},
+        "the reward of state 1, action 1, objective 'r1' is not finite",
+    ),
+    "reward-flat": ({"reward": [[1, 2], [3, 4]]}, "reward must have shape (2, 2, objectives) or (2, 2, 2"),
+    "reward-text": ({"reward": "none"}, "problem.json: ragged or non-numeric arrays"),
+    "initial-terminal": ({"terminal": [True, False]}, "state 0 is both initial and terminal"),
+    "names-missing": ({"objectives": ["one"]}, "2 reward columns need as many objective names"),
+    "names-number": ({"objectives": 2}, "problem.json: objectives"),
+    "names-text": ({"objectives": "ab"}, "problem.json: objectives"),
+}
+
+
+@pytest.mark.parametrize(("changes", "message"), JSON_FAULTS.values(), ids=JSON_FAULTS)
 def test_json_problem_is_refused(capsys, tmp_path, changes, message):
     path = write(tmp_path, **changes)
     assert complaint(capsys, "solve", "file", str(path), "--objective", "ser").startswith(message)
+
+
+def test_half_a_step_is_no_horizon(capsys, tmp_path):
+    path = write(tmp_path, horizon=2.5)
+    said = complaint(capsys, "solve", "file", str(path), "--objective", "ser")
+    assert "horizon" in said
+    assert "2.5" in said
 
 
 @pytest.mark.parametrize(
@@ -174,7 +180,7 @@ def test_json_problem_is_refused(capsys, tmp_path, changes, message):
         ("problem.txt", b"{}", "problem.txt: a problem is read from .json or .npz, not from .txt"),
         ("junk.npz", b"PK junk", "junk.npz is not a plain NPZ archive of arrays: "),
     ],
-    ids=lambda value: value if isinstance(value, str) and "." in value and " " not in value else "",
+    ids=["broken", "empty", "bytes", "nested", "list", "suffix", "junk"],
 )
 def test_file_is_refused(capsys, tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)

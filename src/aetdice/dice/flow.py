@@ -5,9 +5,11 @@ import abc
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from aetdice.objectives.parameters import Parameter, parameter
+from aetdice.errors import InputError
+from aetdice.objectives.parameters import Parameter, parameter, text
 
 
 class Flow(eqx.Module):
@@ -82,6 +84,10 @@ class Discounted(Flow):
     """
 
     gamma: Parameter = eqx.field(converter=parameter, default=0.99)
+
+    def __check_init__(self) -> None:
+        if not isinstance(self.gamma, jax.core.Tracer) and not np.all((self.gamma >= 0) & (self.gamma < 1)):
+            raise InputError(f"gamma must be at least 0 and below 1, not {text(self.gamma)}")
 
     @property
     def initial_weight(self) -> Parameter:

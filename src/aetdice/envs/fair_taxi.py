@@ -156,15 +156,17 @@ class FairTaxi(FiniteEnvironment):
 
         waiting = jnp.all(jnp.asarray(self.origins, jnp.int32) == here[None], axis=1)
         wanted = jnp.all(jnp.asarray(self.destinations, jnp.int32) == here[None], axis=1)
-        aboard = jnp.arange(1, groups + 1) == passenger
+        aboard = jnp.arange(1, groups + 1, dtype=jnp.int32) == passenger
         picks, drops = action == PICK_UP, action == DROP_OFF
         picked = picks & (passenger == 0) & jnp.any(waiting)
         delivered = drops & jnp.any(aboard & wanted)
         invalid = (picks & ~picked) | (drops & ~delivered)
 
-        next_passenger = jnp.where(picked, 1 + jnp.argmax(waiting), jnp.where(delivered, 0, passenger))
-        gain = jnp.asarray(self.deliveries, dtype=float) / self.scale
-        loss = jnp.asarray(self.penalties, dtype=float) / self.scale
+        next_passenger = jnp.where(
+            picked, 1 + jnp.argmax(waiting).astype(jnp.int32), jnp.where(delivered, 0, passenger)
+        )
+        gain = jnp.asarray(np.divide(self.deliveries, self.scale), dtype=float)
+        loss = jnp.asarray(np.divide(self.penalties, self.scale), dtype=float)
         reward = jnp.where(delivered & aboard, gain, 0) + jnp.where(invalid, loss, 0)
         following = (cell[0] * self.size + cell[1]) * (groups + 1) + next_passenger
         return following.astype(state.dtype), reward, jnp.zeros((), dtype=bool)

@@ -31,13 +31,19 @@ def draw_frame(
     fill_box(image, top, right - width, bottom, right, colour)
 
 
-def fill_disc(image: Image, row: float, column: float, radius: float, colour: Colour) -> None:
+def fill_disc(
+    image: Image, row: float | int, column: float | int, radius: float | int, colour: Colour
+) -> None:
     rows, columns = np.ogrid[: image.shape[0], : image.shape[1]]
     image[(rows - row) ** 2 + (columns - column) ** 2 <= radius**2] = colour
 
 
 def draw_line(
-    image: Image, start: tuple[float, float], end: tuple[float, float], colour: Colour, width: float
+    image: Image,
+    start: tuple[float | int, float | int],
+    end: tuple[float | int, float | int],
+    colour: Colour,
+    width: float | int,
 ) -> None:
     """A straight stroke with round ends."""
     rows, columns = np.ogrid[: image.shape[0], : image.shape[1]]

@@ -49,7 +49,7 @@ class TabularMOMDP:
         cls,
         transition: Shaped[np.ndarray, "..."],
         reward: Shaped[np.ndarray, "..."],
-        initial: Shaped[np.ndarray, "..."],
+        initial: Shaped[np.ndarray, "..."] | int,
         horizon: int,
         terminal: Shaped[np.ndarray, "..."] | None = None,
         objectives: tuple[str, ...] | None = None,
@@ -62,6 +62,8 @@ class TabularMOMDP:
         - `terminal`: whether each state ends the episode (S,); default: none does
         """
         transition, reward = np.asarray(transition), np.asarray(reward, dtype=np.float64)
+        if transition.ndim >= 2 and 0 in transition.shape[:2]:
+            raise InputError("a MOMDP needs at least one state and at least one action")
         if transition.ndim == 2 and np.issubdtype(transition.dtype, np.integer):
             next_state, probability = transition[..., None], np.ones((*transition.shape, 1))
         elif transition.ndim == 3 and transition.shape[0] == transition.shape[2]:
@@ -83,10 +85,13 @@ class TabularMOMDP:
             )
         start = np.asarray(initial)
         if start.ndim == 0:
-            if not 0 <= int(start) < states:
-                raise InputError(f"the initial state {int(start)} is not one of the {states} states")
+            if start not in range(states):
+                raise InputError(f"the initial state {start} is not one of the {states} states")
             start = np.eye(states)[int(start)]
         ends = np.zeros(states, dtype=bool) if terminal is None else np.asarray(terminal, dtype=bool)
+        for name, array in (("initial", start), ("terminal", ends)):
+            if array.shape != (states,):
+                raise InputError(f"{name} needs one entry for each of the {states} states, not {array.shape}")
         return cls(
             next_state=next_state,
             probability=probability,
@@ -112,6 +117,8 @@ class TabularMOMDP:
         Returns the MOMDP and its states in the order of their indices; an ending transition
         leads to a terminal twin of its next state.
         """
+        if horizon < 1:
+            raise InputError(f"the horizon must be at least 1, not {horizon}")
         index: dict[tuple[Hashable, bool], int] = {}
         queue = [(state, False) for state in initial]
         rows: list[list[list[tuple[float, int, tuple[float, ...]]]]] = []
@@ -131,6 +138,8 @@ class TabularMOMDP:
                         queue.append(node)
                         depth.append(depth[position] + 1)
                     outcomes.append((float(probability), index[node], tuple(map(float, reward))))
+                if not outcomes and not ended and not far:
+                    raise InputError(f"step gave no outcome for state {state!r}, action {action}")
                 row.append(outcomes)
             rows.append(row)
             position += 1

@@ -102,7 +102,7 @@ def _descend(
             trial = evaluate_dual(
                 dual, beta, point.parameters + step * along, point.slack + step * along_slack
             )
-            if trial.value <= point.value + 1e-4 * step * slope + 1e-15 * abs(point.value):
+            if trial.value <= point.value + 1e-4 * step * slope + 1e-13 * (1 + abs(point.value)):
                 break
             step /= 2
         else:
@@ -110,6 +110,8 @@ def _descend(
                 break
             damping *= 100
             continue
+        if damping > MOST_DAMPING:
+            break
         point = trial
         damping = max(LEAST_DAMPING, damping / 10) if step > 0.5 else damping * 3
     return point

@@ -19,7 +19,7 @@ from aetdice.exact.policy import ReturnDistribution, TabularPolicy, deterministi
 from aetdice.exact.simplex import SmoothFunction, maximise_on_simplex
 from aetdice.objectives import Aggregation, Objective, check_objective, in_float64, second_order
 
-Choice = list[Int[np.ndarray, "live"]]
+Choice = list[Int[np.ndarray, "_"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,14 +105,14 @@ def _smooth(aggregation: Aggregation) -> SmoothFunction:
     return function
 
 
-def _payoffs(space: AugmentedSpace, objective: Objective) -> list[Float[np.ndarray, "final n"]]:
+def _payoffs(space: AugmentedSpace, objective: Objective) -> list[Float[np.ndarray, "_ n"]]:
     """F(R) of the final states of every layer."""
     evaluate = in_float64(eqx.filter_vmap(objective.utility))
     return [np.asarray(evaluate(layer.accrued[layer.final])) for layer in space.layers]
 
 
 def _best_response(
-    space: AugmentedSpace, payoffs: list[Float[np.ndarray, "final n"]], mu: Float[np.ndarray, " n"]
+    space: AugmentedSpace, payoffs: list[Float[np.ndarray, "_ n"]], mu: Float[np.ndarray, " n"]
 ) -> tuple[Choice, float]:
     """max_π μ·E[F(R)] by backward induction; ties go to the first action."""
     choice: Choice = []
@@ -131,7 +131,7 @@ def _best_response(
 
 
 def _expected(
-    space: AugmentedSpace, payoffs: list[Float[np.ndarray, "final n"]], choice: Choice
+    space: AugmentedSpace, payoffs: list[Float[np.ndarray, "_ n"]], choice: Choice
 ) -> Float[np.ndarray, " n"]:
     """E[F(R)] under a deterministic policy."""
     visits = deterministic(space, choice).visits()
@@ -147,7 +147,7 @@ def _prune(
     vertices: list[Float[np.ndarray, " n"]],
     weights: Float[np.ndarray, " j"],
     tolerance: float,
-) -> tuple[list[Choice], list[Float[np.ndarray, " n"]], Float[np.ndarray, " j"]]:
+) -> tuple[list[Choice], list[Float[np.ndarray, " n"]], Float[np.ndarray, " kept"]]:
     """Drop the vertices the mixture does not need: the value must not fall by it."""
     points = np.stack(vertices)
     value = aggregate(weights @ points)[0]

@@ -13,7 +13,7 @@ from aetdice.exact.augmented import AugmentedSpace
 from aetdice.exact.grouping import number_vectors
 from aetdice.objectives import Objective, Utility, in_float64
 
-Visits = list[Float[np.ndarray, "nodes"]]
+Visits = list[Float[np.ndarray, "_"]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class TabularPolicy:
     """π(a | s, R_acc, t) for every live augmented state."""
 
     space: AugmentedSpace
-    probabilities: Sequence[Float[np.ndarray, "live a"]]
+    probabilities: Sequence[Float[np.ndarray, "_ a"]]
 
     def visits(self) -> Visits:
         """The probability of every augmented state, layer by layer."""
@@ -136,7 +136,7 @@ def uniform_policy(space: AugmentedSpace) -> TabularPolicy:
 
 def mixture(
     space: AugmentedSpace,
-    choices: Sequence[Sequence[Int[np.ndarray, " live"]]],
+    choices: Sequence[Sequence[Int[np.ndarray, "_"]]],
     weights: Float[np.ndarray, " j"],
 ) -> TabularPolicy:
     """The Markov policy with the visits of a random choice among deterministic ones.
@@ -155,7 +155,7 @@ def mixture(
     )
 
 
-def deterministic(space: AugmentedSpace, choice: Sequence[Int[np.ndarray, " live"]]) -> TabularPolicy:
+def deterministic(space: AugmentedSpace, choice: Sequence[Int[np.ndarray, "_"]]) -> TabularPolicy:
     """The policy that takes the chosen action in every live state."""
     identity = np.eye(space.momdp.actions)
     return TabularPolicy(space, [identity[actions] for actions in choice])

@@ -28,6 +28,8 @@ def solve_program(
 ) -> RegularisedSolution:
     """max G(F(0) + Σ d r̃) - β Σ d^D φ(d/d^D) subject to the flow, by an interior-point method."""
     cp = _cvxpy()
+    if not beta > 0 or not np.isfinite(beta):
+        raise InputError(f"beta must be positive, not {beta}")
     divergence = divergence or ChiSquare()
     visits = cp.Variable(problem.mass.size, nonneg=True)
     scale = float(problem.flow.reward_scale)

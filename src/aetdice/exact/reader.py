@@ -33,19 +33,28 @@ def read_momdp(path: Path) -> TabularMOMDP:
         )
     try:
         arrays = {name: np.asarray(content[name]) for name in content if name != "objectives"}
-        horizon = int(arrays.pop("horizon"))
-        if any(array.dtype == object or array.dtype.kind in "US" for array in arrays.values()):
+        horizon = arrays.pop("horizon")
+        if horizon.ndim or horizon.dtype.kind not in "iu":
+            raise ValueError(f"the horizon must be a whole number, not {horizon}")
+        if any(array.dtype == object or array.dtype.kind not in "biuf" for array in arrays.values()):
             raise ValueError("an entry is not a number")
     except (ValueError, TypeError) as error:
         raise InputError(f"{path.name}: ragged or non-numeric arrays ({error})") from error
-    objectives = tuple(str(name) for name in content["objectives"]) if "objectives" in content else None
-    return TabularMOMDP.from_arrays(horizon=horizon, objectives=objectives, **arrays)
+    objectives = _names(path, content["objectives"]) if "objectives" in content else None
+    return TabularMOMDP.from_arrays(horizon=int(horizon), objectives=objectives, **arrays)
+
+
+def _names(path: Path, names: Any) -> tuple[str, ...]:
+    names = np.asarray(names).tolist() if isinstance(names, np.ndarray) else names
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"{path.name}: objectives must be a list of names, not {names!r}")
+    return tuple(names)
 
 
 def _read_json(path: Path) -> Mapping[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path.name} is not valid JSON: {error}") from error
     if not isinstance(content, dict):
         raise InputError(f"{path.name}: a problem is one JSON object, not a {type(content).__name__}")

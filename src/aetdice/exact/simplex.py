@@ -21,6 +21,7 @@ def maximise_on_simplex(
     identity, so nearly empty vertices do no harm to the conditioning.
     """
     weights = 0.9 * start + 0.1 / start.size
+    weights /= weights.sum()
     scale = 1.0 / max(1e-12, float(np.abs(function(weights @ points)[1] @ points.T).max()))
     sharpness = FIRST * scale
     while sharpness <= LAST * scale:

@@ -127,5 +127,7 @@ def _is_affine(function: Callable[[Array], Array], size: int) -> bool:
     f_x, f_y, f_both, f_zero = (
         np.asarray(evaluate(points.reshape(-1, size))) for points in (x, y, x + y, np.zeros_like(x))
     )
+    if not all(np.all(np.isfinite(values)) for values in (f_x, f_y, f_both, f_zero)):
+        return False
     size_of_f = 1 + np.abs(f_x) + np.abs(f_y) + np.abs(f_both) + np.abs(f_zero)
     return bool(np.all(np.abs(f_both - f_x - f_y + f_zero) <= 1e-9 * size_of_f))
