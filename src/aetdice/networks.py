@@ -64,7 +64,7 @@ class Encoder(eqx.Module):
     ) -> Float[Array, " features"]:
         parts = [self._observation(observation)]
         if self.use_accrued:
-            scaled = symlog(accrued) / cast(self.accrued_range, accrued)
+            scaled = symlog(accrued) / _constant(self.accrued_range, accrued)
             parts += [scaled, *(sines(entry) for entry in scaled)]
         if self.use_time:
             parts += [sines(time.astype(accrued.dtype) / self.horizon)]
@@ -73,7 +73,7 @@ class Encoder(eqx.Module):
     def _observation(self, observation: Shaped[Array, " o"]) -> Float[Array, " features"]:
         if self.sizes is None:
             x = observation.astype(jnp.float32)
-            return (x - cast(self.centre, x)) / cast(self.spread, x)
+            return (x - _constant(self.centre, x)) / _constant(self.spread, x)
         entries = [jax.nn.one_hot(observation[i], size) for i, size in enumerate(self.sizes)]
         if len(self.sizes) > 1 and math.prod(self.sizes) <= JOINT_LIMIT:
             joint = jnp.zeros((), jnp.int32)
@@ -88,6 +88,11 @@ class Encoder(eqx.Module):
         accrued = jnp.zeros(self.accrued_range.shape, jnp.float32)
         encoded = jax.eval_shape(self.__call__, observation, accrued, jnp.zeros((), jnp.int32))
         return int(encoded.shape[0])
+
+
+def _constant(value: Parameter, x: Float[Array, "..."]) -> Array:
+    """A fact about the dataset, not a weight: no gradient reaches it."""
+    return jax.lax.stop_gradient(cast(value, x))
 
 
 def symlog(x: Float[Array, "*s"]) -> Float[Array, "*s"]:
@@ -204,7 +209,7 @@ class GaussianMixture(PolicyHead):
         return jax.nn.log_softmax(choice), mean + start, jnp.clip(log_std - 1.0, self.smallest, 1.0)
 
     def _range(self, like: Float[Array, " k"]) -> tuple[Array, Array]:
-        low, high = cast(self.low, like), cast(self.high, like)
+        low, high = _constant(self.low, like), _constant(self.high, like)
         return (low + high) / 2, (high - low) / 2
 
 

@@ -12,12 +12,16 @@ from aetdice.policies import ActingPolicy
 from aetdice.results import versions
 
 MOST_VIOLATION = 0.05
+"""Of mass, at any time step."""
+MOST_IMBALANCE = 0.6
+"""Of the flow through the states, as random functions of the state see it."""
 LEAST_SAMPLE_SIZE = 0.02
 LEAST_DISTANCE = 0.02
 
 RULE = (
     "largest ratio-weighted J on held-out episodes, averaged over seeds, among settings whose mass is "
-    f"conserved within {MOST_VIOLATION:g} and whose effective sample size is at least {LEAST_SAMPLE_SIZE:.0%}"
+    f"conserved within {MOST_VIOLATION:g}, whose flow is balanced within {MOST_IMBALANCE:g} and whose effective "
+    f"sample size is at least {LEAST_SAMPLE_SIZE:.0%}"
 )
 ONLY = "the only setting"
 
@@ -94,24 +98,26 @@ def select(members: Sequence[Member]) -> tuple[int, str]:
         rows
         for rows in settings.values()
         if mean("mass_violation", rows) <= MOST_VIOLATION
+        and mean("flow_violation", rows) <= MOST_IMBALANCE
         and mean("effective_sample_size", rows) >= LEAST_SAMPLE_SIZE
     ]
     if not sound:
-        rows = min(settings.values(), key=lambda rows: mean("mass_violation", rows))
-        return rows[0], "no setting passed the rule; the one that conserves mass best"
+        rows = min(settings.values(), key=lambda rows: mean("flow_violation", rows))
+        return rows[0], "no setting passed the rule; the one whose flow is balanced best"
     return max(sound, key=lambda rows: mean("held_out_value", rows))[0], RULE
 
 
 def judge(diagnostics: Mapping[str, Any]) -> Verdict:
     """Read a member's diagnostics: converged, different from its twin, ratios not collapsed."""
     low, high = diagnostics["mass_range"]
-    converged = diagnostics["mass_violation"] <= MOST_VIOLATION
+    imbalance = diagnostics["flow_violation"]
+    converged = diagnostics["mass_violation"] <= MOST_VIOLATION and imbalance <= MOST_IMBALANCE
     spread = diagnostics["effective_sample_size"] >= LEAST_SAMPLE_SIZE
     differs = diagnostics["distance_to_twin"] >= LEAST_DISTANCE
     words = [
-        f"The dual has converged: mass is conserved at every step ({low:.3f} to {high:.3f})."
-        if converged
-        else f"The dual has NOT converged: mass ranges from {low:.3f} to {high:.3f} over time; train longer.",
+        f"The dual has {'converged' if converged else 'NOT converged, train longer'}: mass over time ranges from "
+        f"{low:.3f} to {high:.3f}, and the flow through the states is out of balance by {imbalance:.2f} "
+        f"(at most {MOST_IMBALANCE:g} is good).",
         f"The ratios rest on {diagnostics['effective_sample_size']:.1%} of the data."
         if spread
         else f"The ratios have COLLAPSED onto {diagnostics['effective_sample_size']:.1%} of the data; "

@@ -363,7 +363,7 @@ def _split(
     if count == len(dataset):
         raise InputError(f"a holdout of {share:g} leaves none of the {len(dataset)} episodes for training")
     order = np.random.default_rng(0).permutation(len(dataset))
-    parts = (sorted(order[count:]), sorted(order[:count]))
+    parts = (sorted(order[count:].tolist()), sorted(order[:count].tolist()))
     training, kept = (Episodes.from_list([dataset[i] for i in part], dataset.objectives) for part in parts)
     return resident(augment(training, Identity(), horizon)), resident(augment(kept, Identity(), horizon))
 

@@ -4,7 +4,6 @@ import re
 
 import numpy as np
 import pytest
-from jaxtyping import config
 
 from aetdice.data import Episode, Episodes, augment
 from aetdice.errors import InputError
@@ -17,14 +16,6 @@ GOOD = Episode(
     terminated=False,
     truncated=True,
 )
-
-
-@pytest.fixture
-def without_type_checks():
-    """As a user runs the library: without the run-time type checks of the tests."""
-    config.update("jaxtyping_disable", True)
-    yield
-    config.update("jaxtyping_disable", False)
 
 
 def refused(message):

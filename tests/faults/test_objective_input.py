@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxtyping import config
 
 from aetdice.errors import InputError
 from aetdice.objectives import (
@@ -32,14 +31,6 @@ from aetdice.objectives.expressions import FUNCTIONS, parse_aggregation, parse_u
 
 HORIZON = {"horizon": 10.0}
 KNOWN_FUNCTIONS = f"known functions: {', '.join(FUNCTIONS)}"
-
-
-@pytest.fixture
-def without_type_checks():
-    """As a user runs the library: without the run-time type checks of the tests."""
-    config.update("jaxtyping_disable", True)
-    yield
-    config.update("jaxtyping_disable", False)
 
 
 def refused(message):

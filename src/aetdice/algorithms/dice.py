@@ -79,7 +79,7 @@ def update_dual(
     data: ResidentData,
     rows: Int[Array, " batch"],
     starts: Int[Array, " starts"],
-    step: Int[Array, ""],
+    step: Float[Array, ""],
     setting: DiceSetting,
 ) -> DualState:
     """One step of ν down the dual loss, and of k towards the utilities that the ratios attain."""
@@ -112,7 +112,8 @@ def update_dual(
     rate = cast(hyper.learning_rate, beta) * cosine(progress)
     nu, optimiser = descend(state.nu, gradient, state.optimiser, rate)
     average = _average(state.average, nu, jnp.minimum(cast(hyper.averaging, beta), (1 + step) / (10 + step)))
-    mass = jnp.sum(weights * ratio(residuals, beta, setting.divergence), axis=1)
+    w = ratio(residuals.ravel(), beta, setting.divergence).reshape(residuals.shape)
+    mass = jnp.sum(weights * w, axis=1)
     attained = _attained(hyper, batch, mass, setting)
     slack = state.slack + cast(hyper.slack_rate, beta) * (attained - state.slack)
     return DualState(nu, optimiser, average, slack)

@@ -10,7 +10,16 @@ from typing import Any, Literal
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 from aetdice.cli.options import TaxiOptions
 from aetdice.envs.taxi_data import EPISODES
@@ -131,6 +140,13 @@ def _run(job: Job, folder: Path, as_json: bool) -> None:
         Console().print(training_report(result, folder))
 
 
+class SpeedColumn(ProgressColumn):
+    """Updates per second, once known."""
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.speed is None else f"{task.speed:.0f}/s")
+
+
 @contextmanager
 def _progress() -> Iterator[Report]:
     """A bar per stage on stderr, with speed and remaining time."""
@@ -138,7 +154,7 @@ def _progress() -> Iterator[Report]:
         TextColumn("{task.description:>8}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.speed:.0f}/s"),
+        SpeedColumn(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(file=sys.stderr)) as progress:

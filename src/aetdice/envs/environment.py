@@ -1,12 +1,15 @@
 """What a pure-JAX environment is: functions of keys and states, nothing stored."""
 
 import abc
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
+
+from aetdice.objectives import in_float64
 
 
 class Environment(eqx.Module):
@@ -63,6 +66,15 @@ class Environment(eqx.Module):
         """The state drawn in pixels: (height, width, 3), uint8."""
 
 
+class Tables(NamedTuple):
+    """Every state and action of a finite environment, stepped once, in float64."""
+
+    next_state: Int[np.ndarray, "s a"]
+    reward: Float[np.ndarray, "s a m"]
+    ends: Bool[np.ndarray, "s a"]
+    observations: Int[np.ndarray, "s o"]
+
+
 class FiniteEnvironment(Environment):
     """A deterministic environment with numbered states, so that exact solvers can tabulate it."""
 
@@ -91,3 +103,13 @@ class FiniteEnvironment(Environment):
     ) -> tuple[Int[Array, ""], Float[Array, " m"], Bool[Array, ""]]:
         del key
         return self.transition(state, action)
+
+    def tables(self) -> Tables:
+        """The whole environment as arrays."""
+        return Tables(*in_float64(_tabulate)(self))
+
+
+def _tabulate(env: FiniteEnvironment) -> tuple[Array, Array, Array, Array]:
+    states, actions = jnp.arange(env.states), jnp.arange(env.actions)
+    step = jax.vmap(jax.vmap(env.transition, (None, 0)), (0, None))
+    return *step(states, actions), jax.vmap(env.observe)(states)

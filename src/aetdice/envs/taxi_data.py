@@ -2,15 +2,12 @@
 
 import itertools
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Float, Int
 
 from aetdice.data import Episodes
 from aetdice.envs.fair_taxi import FairTaxi
 from aetdice.errors import InputError
-from aetdice.objectives import in_float64
 
 EPISODES = 2000
 RESOLUTION = 4
@@ -29,7 +26,7 @@ def collect_fair_taxi(taxi: FairTaxi, episodes: int = EPISODES, seed: int = 0) -
     """
     if episodes < 1:
         raise InputError(f"at least one episode is needed, not {episodes}")
-    next_state, reward, observations = in_float64(_tables)(taxi)
+    next_state, reward, _, observations = taxi.tables()
     policies = _greedy_policies(taxi, next_state, reward)
     rng = np.random.default_rng(seed)
     interval, exploration = rng.choice(INTERVALS, episodes), rng.choice(EXPLORATION, episodes)
@@ -52,12 +49,6 @@ def collect_fair_taxi(taxi: FairTaxi, episodes: int = EPISODES, seed: int = 0) -
         truncated=np.ones(episodes, dtype=bool),
         objectives=taxi.objectives,
     )
-
-
-def _tables(taxi: FairTaxi) -> tuple[Array, Array, Array]:
-    states, actions = jnp.arange(taxi.states), jnp.arange(taxi.actions)
-    next_state, reward, _ = jax.vmap(jax.vmap(taxi.transition, (None, 0)), (0, None))(states, actions)
-    return next_state, reward, jax.vmap(taxi.observe)(states)
 
 
 def _greedy_policies(

@@ -3,14 +3,11 @@
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 
 from aetdice.envs.environment import FiniteEnvironment
 from aetdice.errors import InputError
-from aetdice.objectives import in_float64
 
 Outcomes = Iterable[tuple[float, Hashable, Iterable[float], bool]]
 """(probability, next state, reward vector, whether the episode ends there)."""
@@ -148,25 +145,19 @@ class TabularMOMDP:
     @classmethod
     def from_environment(cls, env: FiniteEnvironment) -> "TabularMOMDP":
         """Every state and action of a deterministic JAX environment, stepped once."""
-        next_state, reward, ends, observations = in_float64(_tabulate)(env)
+        next_state, reward, ends, observations = env.tables()
         terminal = np.zeros(env.states, dtype=bool)
         terminal[next_state[ends]] = True
         return cls(
             next_state=next_state[..., None],
             probability=np.ones((*next_state.shape, 1)),
-            reward=reward.astype(np.float64)[:, :, None],
+            reward=reward[:, :, None],
             initial=np.eye(env.states)[int(env.initial_state)],
             horizon=env.horizon,
             terminal=terminal,
             observations=observations,
             objectives=env.objectives,
         )
-
-
-def _tabulate(env: FiniteEnvironment) -> tuple[Array, Array, Array, Array]:
-    states, actions = jnp.arange(env.states), jnp.arange(env.actions)
-    step = jax.vmap(jax.vmap(env.transition, (None, 0)), (0, None))
-    return *step(states, actions), jax.vmap(env.observe)(states)
 
 
 def _successors(

@@ -83,13 +83,15 @@ def training_report(result: Mapping[str, Any], folder: Path) -> Group:
 
 def evaluation_report(result: Mapping[str, Any]) -> Group:
     """Policy and twin under every objective, with intervals, and what episodes bring."""
-    scores = Table(title=f"trained for {result['objective']}", title_justify="left", title_style="bold")
+    title = Text(f"trained for {result['objective']}", style="bold")
+    scores = Table(title=title, title_justify="left")
     scores.add_column("evaluated under")
     for kind in ("policy", "twin"):
         scores.add_column(kind, justify="right")
     for name in result["policy"]["scores"]:
         cells = [result[kind]["scores"][name] for kind in ("policy", "twin")]
-        scores.add_row(name, *(f"{c['value']:.4f} [{c['low']:.4f}, {c['high']:.4f}]" for c in cells))
+        shown = (f"{c['value']:.4f} ({c['low']:.4f} to {c['high']:.4f})" for c in cells)
+        scores.add_row(Text(name), *shown)
     scores.add_row("trained, exact optimum", f"{result['exact_score']:.4f}", "")
     quantiles = Table(title="returns of the policy", title_justify="left", title_style="bold")
     quantiles.add_column("quantile")
