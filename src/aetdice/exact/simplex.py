@@ -40,8 +40,9 @@ def _centre(
     size = weights.size
     for _ in range(50):
         value, gradient, hessian = function(weights @ points)
-        ascent = sharpness * weights * (points @ gradient) + 1
-        scaled = weights[:, None] * points
+        # Along the simplex only differences count, and centred points have none to cancel.
+        scaled = weights[:, None] * (points - weights @ points)
+        ascent = sharpness * scaled @ gradient + 1
         curvature = np.eye(size) - sharpness * scaled @ hessian @ scaled.T
         system = np.block([[curvature, weights[:, None]], [weights[None, :], np.zeros((1, 1))]])
         change = np.linalg.solve(system, np.append(ascent, 0.0))[:size]

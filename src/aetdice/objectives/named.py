@@ -99,7 +99,7 @@ def safe_cobb_douglas(
     """log E[R_0^ρ / R_1^{1-ρ}] + log E[(R_2 - safety·H) / H]: efficiency that stays safe.
 
     Both utilities are of order one: the efficiency times `efficiency_scale`, the safety margin
-    divided by the horizon. `log_inside` puts the second logarithm inside the expectation.
+    divided by the horizon. `log_inside` puts both logarithms inside the expectation.
     """
     _require_positive("horizon", horizon)
     _require_positive("efficiency_scale", efficiency_scale)
