@@ -48,6 +48,6 @@ def main(arguments: list[str] | None = None) -> None:
     command: Any = tyro.cli(Command, prog="aetdice", description=DESCRIPTION, args=arguments)
     try:
         command.run()
-    except InputError as error:
+    except (InputError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None

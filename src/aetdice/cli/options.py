@@ -23,7 +23,7 @@ class ObjectiveOptions:
     threshold: float | None = None
     """Below it logarithms and powers are continued (default 1)."""
     aggregation_threshold: float | None = None
-    """The same for G of bsr."""
+    """The same for G, of bsr or of one's own objective (default 1)."""
     continuation: Literal["quadratic", "linear"] | None = None
     """How they are continued (default quadratic)."""
     utility: str | None = None
@@ -34,12 +34,14 @@ class ObjectiveOptions:
     def build(self, objectives: int, horizon: int) -> Objective:
         given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
         if self.utility is not None:
-            extra = sorted(set(given) - {"utility", "aggregation", "threshold"})
+            thresholds = {
+                name: given[name] for name in ("threshold", "aggregation_threshold") if name in given
+            }
+            extra = sorted(set(given) - {"utility", "aggregation", *thresholds})
             if extra:
                 raise InputError(f"--utility replaces a named objective, so it takes no --{_flag(extra[0])}")
-            threshold = 1.0 if self.threshold is None else self.threshold
             return written_objective(
-                self.utility, self.aggregation or "linear", objectives, horizon, threshold
+                self.utility, self.aggregation or "linear", objectives, horizon, **thresholds
             )
         name = given.pop("objective", None)
         if name is None:

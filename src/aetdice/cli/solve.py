@@ -3,6 +3,7 @@
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -35,7 +36,7 @@ class SolveTwoStep(Solve):
     """The reward of the first step."""
 
     def run(self) -> None:
-        _solve("two-step", TabularMOMDP.from_environment(TwoStep(self.first_reward)), self)
+        _solve("two-step", lambda: TabularMOMDP.from_environment(TwoStep(self.first_reward)), self)
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class SolveFairTaxi(Solve):
     taxi: TaxiOptions = TaxiOptions()
 
     def run(self) -> None:
-        _solve("fair-taxi", TabularMOMDP.from_environment(self.taxi.build()), self)
+        _solve("fair-taxi", lambda: TabularMOMDP.from_environment(self.taxi.build()), self)
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class SolveFile(Solve):
     """Keys: transition, reward, initial, horizon; optional: terminal, objectives."""
 
     def run(self) -> None:
-        _solve(self.path.name, read_momdp(self.path), self)
+        _solve(self.path.name, lambda: read_momdp(self.path), self)
 
 
 SolveCommand = (
@@ -66,8 +67,9 @@ SolveCommand = (
 )
 
 
-def _solve(name: str, momdp: TabularMOMDP, command: Solve) -> None:
+def _solve(name: str, build: Callable[[], TabularMOMDP], command: Solve) -> None:
     started = time.perf_counter()
+    momdp = build()
     objective = command.options.build(momdp.reward.shape[3], momdp.horizon)
     optimum = solve(momdp, objective)
     seconds = time.perf_counter() - started

@@ -92,18 +92,28 @@ class Episodes:
 
 
 def _read(episode: Episode, index: int) -> Episode:
-    try:
-        rewards = np.asarray(episode.rewards, dtype=np.float64)
-    except (ValueError, TypeError) as error:
-        raise InputError(f"episode {index}: rewards must be numbers in equal rows: {error}") from error
+    rewards = _numbers(episode.rewards, index, "rewards", np.float64)
     if rewards.ndim != 2:
         raise InputError(
             f"episode {index}: rewards must have shape (steps, objectives), not {rewards.shape}; "
             "one objective is a column of its own"
         )
     return episode._replace(
-        observations=np.asarray(episode.observations), actions=np.asarray(episode.actions), rewards=rewards
+        observations=_numbers(episode.observations, index, "observations"),
+        actions=_numbers(episode.actions, index, "actions"),
+        rewards=rewards,
     )
+
+
+def _numbers(values: Any, index: int, part: str, dtype: Any = None) -> Shaped[np.ndarray, "rows *s"]:
+    """The values as one array with a row per step."""
+    try:
+        array = np.asarray(values, dtype=dtype)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"episode {index}: {part} must be numbers in equal rows: {error}") from error
+    if array.ndim == 0 or array.dtype.kind not in "biuf":
+        raise InputError(f"episode {index}: {part} must be numbers, one row per step")
+    return array
 
 
 def _check_alike(index: int, episode: Episode, first: Episode) -> None:

@@ -1,5 +1,8 @@
 """Fair-Taxi: one taxi, several groups of passengers, never enough time."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -67,16 +70,18 @@ class FairTaxi(FiniteEnvironment):
     def __init__(
         self,
         size: int = 9,
-        origins: tuple[Cell, ...] = ((0, 0), (8, 8)),
-        destinations: tuple[Cell, ...] = ((0, 2), (8, 6)),
-        start: Cell = (4, 4),
+        origins: Sequence[Sequence[int]] = ((0, 0), (8, 8)),
+        destinations: Sequence[Sequence[int]] = ((0, 2), (8, 6)),
+        start: Sequence[int] = (4, 4),
         horizon: int = 50,
         deliveries: tuple[float, ...] | None = None,
         penalties: tuple[float, ...] | None = None,
         scale: float = 60.0,
     ) -> None:
-        self.size, self.start, self.steps, self.scale = size, start, horizon, scale
-        self.origins, self.destinations = tuple(origins), tuple(destinations)
+        self.size, self.steps, self.scale = _whole("size", size), _whole("horizon", horizon), scale
+        self.start = _cell("start", start)
+        self.origins = tuple(_cell("origin", cell) for cell in origins)
+        self.destinations = tuple(_cell("destination", cell) for cell in destinations)
         others = max(0, len(self.origins) - 1)
         self.deliveries = (60.0, *[30.0] * others) if deliveries is None else tuple(deliveries)
         self.penalties = (-20.0, *[-10.0] * others) if penalties is None else tuple(penalties)
@@ -199,3 +204,15 @@ class FairTaxi(FiniteEnvironment):
         inside = WHITE if passenger == 0 else GROUPS[(passenger - 1) % len(GROUPS)]
         fill_disc(image, *middle, 8, inside)
         return image
+
+
+def _whole(name: str, value: Any) -> int:
+    if int(value) != value:
+        raise InputError(f"{name} must be a whole number, not {value}")
+    return int(value)
+
+
+def _cell(name: str, cell: Any) -> Cell:
+    if len(cell) != 2:
+        raise InputError(f"the {name} must be a row and a column, not {cell}")
+    return _whole(name, cell[0]), _whole(name, cell[1])

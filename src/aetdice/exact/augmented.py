@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from aetdice.errors import InputError
-from aetdice.exact.grouping import number_integers, number_vectors
+from aetdice.exact.grouping import TOLERANCE, number_integers, number_vectors
 from aetdice.exact.momdp import TabularMOMDP
 
 MAX_STATES = 20_000_000
@@ -66,6 +66,7 @@ def enumerate_space(momdp: TabularMOMDP, max_states: int = MAX_STATES) -> Augmen
         pair = accrued_index[live, None, None] * len(rewards) + reward_index[origin]
         pairs, pair_index = number_integers(pair[possible])
         vectors = table[pairs // len(rewards)] + rewards[pairs % len(rewards)]
+        vectors[np.abs(vectors) <= TOLERANCE * np.abs(vectors).max()] = 0
         first, vector_index = number_vectors(np.zeros(pairs.size, dtype=np.int64), vectors)
         node = momdp.next_state[origin][possible] * first.size + vector_index[pair_index]
         reached, node_index = number_integers(node)
@@ -80,5 +81,5 @@ def _distinct_rewards(
     momdp: TabularMOMDP,
 ) -> tuple[Float[np.ndarray, "rewards m"], Int[np.ndarray, "s a k"]]:
     flat = momdp.reward.reshape(-1, momdp.reward.shape[3])
-    first, index = number_vectors(np.zeros(len(flat), dtype=np.int64), flat)
-    return flat[first], index.reshape(momdp.reward.shape[:3])
+    rewards, index = np.unique(flat, axis=0, return_inverse=True)
+    return rewards, index.reshape(momdp.reward.shape[:3])

@@ -2,10 +2,13 @@
 
 import numpy as np
 
+from aetdice.errors import InputError
 from aetdice.exact.differences import SparseDifferences
 from aetdice.exact.newton import LinearDual, minimise_dual
 from aetdice.exact.offline import OfflineProblem, RegularisedSolution
 from aetdice.objectives import ChiSquare, Divergence
+
+MOST_VIOLATION = 1e-5
 
 
 def solve_dual(
@@ -31,6 +34,11 @@ def solve_dual(
     point = minimise_dual(
         dual, beta, np.zeros(problem.nodes), slack, tolerance=tolerance, max_steps=max_steps
     )
+    if point.error > MOST_VIOLATION:
+        raise InputError(
+            f"the dual has not converged: it violates the flow by {point.error:.1e}; "
+            "allow more max_steps or use a larger beta"
+        )
     return RegularisedSolution(
-        problem, point.value, point.ratio, point.slack, point.multiplier, point.parameters
+        problem, point.value, point.ratio, point.slack, point.multiplier, point.parameters, point.error
     )

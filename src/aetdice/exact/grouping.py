@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Int
 
-TOLERANCE = 1e-9
+TOLERANCE = 1e-12
 """Relative to the largest entry: sums of the same rewards in another order are the same sum."""
 
 
@@ -38,7 +38,7 @@ def _rank(column: Float[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
     """The rank of each value among the distinct ones, values within the tolerance being one."""
     order = np.argsort(column, kind="stable")
     ascending = column[order]
-    steps = np.diff(ascending) > TOLERANCE * (1 + np.abs(ascending[[0, -1]]).max())
+    steps = np.diff(ascending) > TOLERANCE * np.abs(ascending[[0, -1]]).max()
     rank = np.empty(column.size, dtype=np.int64)
     rank[order] = np.concatenate([[0], np.cumsum(steps)])
     return rank

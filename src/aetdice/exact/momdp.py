@@ -47,7 +47,7 @@ class TabularMOMDP:
         transition: Shaped[np.ndarray, "..."],
         reward: Shaped[np.ndarray, "..."],
         initial: Shaped[np.ndarray, "..."] | int,
-        horizon: int,
+        horizon: int | float,
         terminal: Shaped[np.ndarray, "..."] | None = None,
         objectives: tuple[str, ...] | None = None,
     ) -> "TabularMOMDP":
@@ -58,6 +58,8 @@ class TabularMOMDP:
         - `initial`: probabilities (S,), or one state
         - `terminal`: whether each state ends the episode (S,); default: none does
         """
+        if int(horizon) != horizon:
+            raise InputError(f"the horizon must be a whole number, not {horizon}")
         transition, reward = np.asarray(transition), np.asarray(reward, dtype=np.float64)
         if transition.ndim >= 2 and 0 in transition.shape[:2]:
             raise InputError("a MOMDP needs at least one state and at least one action")
@@ -148,6 +150,10 @@ class TabularMOMDP:
         next_state, reward, ends, observations = env.tables()
         terminal = np.zeros(env.states, dtype=bool)
         terminal[next_state[ends]] = True
+        if np.any(terminal[next_state[~ends & ~terminal[:, None]]]):
+            raise InputError(
+                "a state is entered both by ending and by going on; give the ending a state of its own"
+            )
         return cls(
             next_state=next_state[..., None],
             probability=np.ones((*next_state.shape, 1)),
@@ -163,7 +169,7 @@ class TabularMOMDP:
 def _successors(
     transition: Float[np.ndarray, "s a s2"],
 ) -> tuple[Int[np.ndarray, "s a k"], Float[np.ndarray, "s a k"]]:
-    """The K likeliest columns first, K the largest number of successors anywhere."""
+    """The possible successors first, K the largest number of them anywhere."""
     width = max(1, int(np.count_nonzero(transition, axis=2).max()))
     order = np.argsort(transition == 0, axis=2, kind="stable")[..., :width]
     return order, np.take_along_axis(transition, order, axis=2)
@@ -210,6 +216,8 @@ def _from_rows(
 def _check(m: TabularMOMDP) -> None:
     if m.horizon < 1:
         raise InputError(f"the horizon must be at least 1, not {m.horizon}")
+    if len(set(m.objectives)) != len(m.objectives):
+        raise InputError(f"objective names must differ: {', '.join(m.objectives)}")
     if m.initial.shape != (m.states,) or m.terminal.shape != (m.states,):
         raise InputError(f"initial and terminal need one entry for each of the {m.states} states")
     if len(m.objectives) != m.reward.shape[3] or m.reward.shape[3] == 0:
@@ -220,6 +228,8 @@ def _check(m: TabularMOMDP) -> None:
     if not np.all(np.isfinite(m.reward)):
         s, a, _, i = np.argwhere(~np.isfinite(m.reward))[0]
         raise InputError(f"the reward of state {s}, action {a}, objective {m.objectives[i]!r} is not finite")
+    if np.abs(m.reward).max() > 1e300 / m.horizon:
+        raise InputError("the rewards are too large to be summed over the horizon")
     if not np.all(np.isfinite(m.probability)) or np.any(m.probability < 0):
         s, a, _ = np.argwhere(~(m.probability >= 0) | ~np.isfinite(m.probability))[0]
         raise InputError(f"state {s}, action {a} has a negative or non-finite probability")

@@ -17,15 +17,14 @@ from aetdice.errors import InputError
 from aetdice.exact.augmented import AugmentedSpace
 from aetdice.exact.grouping import number_vectors
 from aetdice.exact.policy import TabularPolicy, normalised
-from aetdice.objectives import Divergence, Objective, in_float64
+from aetdice.objectives import Divergence, Objective, check_objective, in_float64
 
 
 @dataclass(frozen=True, eq=False)
 class OfflineProblem:
     """A dataset grouped into augmented states (nodes) and state-action pairs.
 
-    Pairs that can only be followed by a state the dataset never leaves have no feasible mass
-    and are dropped.
+    Pairs that may lead to a state the dataset never leaves have no feasible mass and are dropped.
     """
 
     objective: Objective
@@ -53,13 +52,17 @@ class OfflineProblem:
         *,
         flow: Flow | None = None,
         augmented: bool = True,
+        check: bool = True,
     ) -> "OfflineProblem":
         """Group a dataset with discrete actions.
 
         The default flow is finite, to the longest episode. States are told apart by time under
         a finite horizon, and by accrued reward unless `augmented` is false, which is exact for
-        affine F only. A discounted flow is not augmented.
+        affine F only. A discounted flow is not augmented. `check` refuses an F that is not smooth
+        and a G that is not concave on the returns at hand.
         """
+        if check:
+            check_objective(objective, episodes.returns)
         flow = flow or FiniteHorizon(int(episodes.lengths.max()))
         finite = isinstance(flow, FiniteHorizon)
         augmented = augmented and finite
@@ -144,6 +147,8 @@ class RegularisedSolution:
     slack: Float[np.ndarray, " n"]
     multiplier: Float[np.ndarray, " n"]
     nu: Float[np.ndarray, " nodes"]
+    violation: float
+    """How far the solution is from obeying the flow, and the slack from what is attained."""
 
     def policy_table(self) -> Float[np.ndarray, "nodes a"]:
         """π(a|s̃) = w d^D / Σ_a w d^D; the behaviour's own where no mass goes."""
@@ -186,7 +191,7 @@ def _policy_table(
     chosen[problem.node, problem.action] = ratio * problem.mass
     logged[problem.node, problem.action] = problem.mass
     uniform = np.full(shape, 1 / shape[1])
-    return normalised(np.where(chosen > 1e-12, chosen, 0), normalised(logged, uniform))
+    return normalised(chosen, normalised(logged, uniform))
 
 
 def _onto(

@@ -13,6 +13,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float, Int
 
+from aetdice.errors import InputError
 from aetdice.exact.augmented import AugmentedSpace, enumerate_space
 from aetdice.exact.momdp import TabularMOMDP
 from aetdice.exact.policy import ReturnDistribution, TabularPolicy, deterministic, mixture
@@ -51,6 +52,8 @@ def solve(
     F or G that is not smooth, or a G that is not concave, on the returns that can occur.
     """
     started = time.perf_counter()
+    if max_oracle_calls < 2:
+        raise InputError(f"a certificate takes at least 2 oracle calls, not {max_oracle_calls}")
     space = problem if isinstance(problem, AugmentedSpace) else enumerate_space(problem)
     if check:
         ends = np.concatenate([layer.accrued[layer.final] for layer in space.layers])
@@ -77,10 +80,13 @@ def solve(
         choices.append(choice)
         vertices.append(vertex)
         weights = maximise_on_simplex(aggregate, np.stack(vertices), np.append(weights, 0.0))
-        choices, vertices, weights = _prune(aggregate, choices, vertices, weights, tolerance)
         x = weights @ np.stack(vertices)
 
-    policy = mixture(space, choices, weights)
+    points = np.stack(vertices)
+    weights, gap = _trim(space, payoffs, aggregate, points, weights, max(gap, tolerance * (1 + abs(value))))
+    x = weights @ points
+    used = np.flatnonzero(weights)
+    policy = mixture(space, [choices[j] for j in used], weights[used])
     outcomes = policy.outcomes()
     value, mu, _ = aggregate(x)
     return Optimum(
@@ -141,21 +147,20 @@ def _expected(
     )
 
 
-def _prune(
+def _trim(
+    space: AugmentedSpace,
+    payoffs: list[Float[np.ndarray, "_ n"]],
     aggregate: SmoothFunction,
-    choices: list[Choice],
-    vertices: list[Float[np.ndarray, " n"]],
+    points: Float[np.ndarray, "j n"],
     weights: Float[np.ndarray, " j"],
-    tolerance: float,
-) -> tuple[list[Choice], list[Float[np.ndarray, " n"]], Float[np.ndarray, " kept"]]:
-    """Drop the vertices the mixture does not need: the value must not fall by it."""
-    points = np.stack(vertices)
-    value = aggregate(weights @ points)[0]
-    for keep in (weights > 1e-4, weights > 1e-6, weights > 1e-9, weights > 1e-12):
-        trimmed = np.where(keep, weights, 0) / weights[keep].sum()
-        if aggregate(trimmed @ points)[0] >= value - 0.01 * tolerance * (1 + abs(value)):
-            break
-    else:
-        trimmed, keep = weights, weights > 0
-    kept = np.flatnonzero(keep)
-    return [choices[j] for j in kept], [vertices[j] for j in kept], trimmed[kept]
+    most: float,
+) -> tuple[Float[np.ndarray, " j"], float]:
+    """The mixture without the vertices it hardly uses, if its own certificate is as good."""
+    for least in (1e-4, 1e-6, 1e-9):
+        trimmed = np.where(weights > least, weights, 0) / weights[weights > least].sum()
+        _, mu, _ = aggregate(trimmed @ points)
+        _, best = _best_response(space, payoffs, mu)
+        gap = best - float(mu @ (trimmed @ points))
+        if gap <= most:
+            return trimmed, gap
+    return weights, most

@@ -48,6 +48,14 @@ class TabularPolicy:
     space: AugmentedSpace
     probabilities: Sequence[Float[np.ndarray, "_ a"]]
 
+    def __post_init__(self) -> None:
+        expected = [(layer.live.size, self.space.momdp.actions) for layer in self.space.layers[:-1]]
+        if [rows.shape for rows in self.probabilities] != expected:
+            raise InputError("a policy needs one row per live augmented state and one column per action")
+        for time, rows in enumerate(self.probabilities):
+            if np.any(rows < 0) or np.any(np.abs(rows.sum(axis=1) - 1) > 1e-6):
+                raise InputError(f"the action probabilities at time {time} are negative or do not sum to 1")
+
     def visits(self) -> Visits:
         """The probability of every augmented state, layer by layer."""
         space, visits = self.space, [self.space.initial]

@@ -22,6 +22,9 @@ from aetdice.objectives import (
     SoftChiSquare,
 )
 
+NOISE = 1e-10
+"""Visits that an interior-point method leaves where there are none."""
+
 
 def solve_program(
     problem: OfflineProblem, beta: float, divergence: Divergence | None = None
@@ -36,7 +39,10 @@ def solve_program(
     utilities = problem.zero_utility + scale * (problem.transformed_reward.T @ visits)
     entering = float(problem.flow.initial_weight) * problem.initial
     flow = problem.flow_matrix().T @ visits == -entering
-    gain, own = _aggregate(cp, problem.objective.aggregation, utilities)
+    try:
+        gain, own = _aggregate(cp, problem.objective.aggregation, utilities)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"G cannot be written as a convex program ({error}); solve_dual takes it") from error
     penalty, more = _penalty(cp, divergence, visits, problem.mass)
     program = cp.Problem(cp.Maximize(gain - beta * penalty), [flow, *own, *more])
     tight = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "max_iter": 500}
@@ -46,7 +52,8 @@ def solve_program(
         program.solve(solver=cp.CLARABEL, **tight)
     if program.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise InputError(f"the convex program is {program.status}")
-    ratio = np.maximum(np.asarray(visits.value), 0) / problem.mass
+    found = np.asarray(visits.value)
+    ratio = np.where(found > NOISE, found, 0) / problem.mass
     slack = problem.utilities(ratio)
     return RegularisedSolution(
         problem=problem,
@@ -55,6 +62,7 @@ def solve_program(
         slack=slack,
         multiplier=np.full_like(slack, np.nan),
         nu=np.asarray(flow.dual_value),
+        violation=float(np.abs(problem.flow_matrix().T @ found + entering).max()),
     )
 
 

@@ -50,7 +50,8 @@ def _check_shapes(objective: Objective, example: Float[np.ndarray, " m"]) -> Non
     except InputError:
         raise
     except (ValueError, TypeError, IndexError) as error:
-        raise InputError(f"the objective does not fit {example.size} objectives: {error}") from error
+        reason = str(error).splitlines()[0]
+        raise InputError(f"the objective does not fit {example.size} objectives: {reason}") from error
     if k.ndim != 1:
         raise InputError(f"F must give a vector of utilities, not an array of shape {k.shape}")
     if value.ndim != 0:
@@ -134,13 +135,17 @@ def _largest_jumps(
     """
     left = np.argmax(np.abs(np.diff(samples, axis=1)).max(axis=-1), axis=1) / (POINTS - 1)
     width = 1 / (POINTS - 1)
-    for _ in range(BISECTIONS):
+    middle = np.zeros(len(start))
+    for bisection in range(BISECTIONS):
         width /= 2
         three = left[:, None] + width * np.arange(3)
         found = in_float64(_along)(function, start, end, three)[which]
         halves = np.abs(np.diff(found, axis=1)).max(axis=-1)
         left = np.where(halves[:, 1] > halves[:, 0], left + width, left)
-    return halves.max(axis=1), left, np.abs(found).max(axis=(1, 2))
+        middle = halves.max(axis=1) if bisection == BISECTIONS // 2 else middle
+    # A steep bend still shrinks by half at every bisection; a jump stays.
+    jump = np.where(halves.max(axis=1) > 0.01 * middle, halves.max(axis=1), 0)
+    return jump, left, np.abs(found).max(axis=(1, 2))
 
 
 def _check_concave(

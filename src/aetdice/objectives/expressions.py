@@ -3,6 +3,7 @@
 import ast
 import functools
 import operator
+import warnings
 from collections.abc import Callable, Mapping
 
 import equinox as eqx
@@ -101,7 +102,9 @@ def _components(source: str) -> tuple[ast.expr, ...]:
     if len(source) > LONGEST:
         raise InputError(f"the expression has {len(source)} characters; at most {LONGEST} are read")
     try:
-        body = ast.parse(source.strip(), mode="eval").body
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            body = ast.parse(source.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         at = getattr(error, "offset", None)
         where = f" at character {at}" if at else ""

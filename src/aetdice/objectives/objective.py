@@ -67,6 +67,8 @@ class Objective(eqx.Module):
     ) -> Score:
         """J with a percentile bootstrap interval over episodes."""
         returns = jnp.asarray(returns, dtype=float)
+        if returns.ndim != 2 or not bool(jnp.all(jnp.isfinite(returns))):
+            raise InputError(f"returns must be finite, of shape (episodes, objectives), not {returns.shape}")
         if returns.shape[0] == 0:
             raise InputError("cannot score an empty set of episodes")
         if resamples < 1:

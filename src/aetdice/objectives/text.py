@@ -5,8 +5,9 @@ import math
 from collections.abc import Mapping
 
 from aetdice.errors import InputError
-from aetdice.objectives.aggregations import AGGREGATIONS, Aggregation
+from aetdice.objectives.aggregations import AGGREGATIONS, Aggregation, AlphaFair
 from aetdice.objectives.expressions import parse_aggregation, parse_utility
+from aetdice.objectives.fairness import Fair
 from aetdice.objectives.named import OBJECTIVES
 from aetdice.objectives.objective import Objective
 
@@ -25,27 +26,34 @@ def named_objective(name: str, options: Mapping[str, object]) -> Objective:
     return OBJECTIVES[name](**options)
 
 
-def named_aggregation(name: str) -> Aggregation:
-    """A registered aggregation with its defaults."""
+def named_aggregation(name: str, threshold: float = 1.0) -> Aggregation:
+    """A registered aggregation with its defaults, continued below the threshold where it has one."""
     if name not in AGGREGATIONS:
         raise InputError(f"unknown aggregation {name!r}; known aggregations: {', '.join(AGGREGATIONS)}")
-    return AGGREGATIONS[name]()
+    aggregation = AGGREGATIONS[name]()
+    if isinstance(aggregation, AlphaFair):
+        return AlphaFair(Fair(aggregation.fair.a, threshold))
+    return aggregation
 
 
 def written_objective(
-    utility: str, aggregation: str, objectives: int, horizon: int, threshold: float = 1.0
+    utility: str,
+    aggregation: str,
+    objectives: int,
+    horizon: int,
+    threshold: float = 1.0,
+    aggregation_threshold: float = 1.0,
 ) -> Objective:
     """An objective from two expressions, or an expression and the name of an aggregation.
 
     The utility is written in r0 … r{m-1} and `horizon`, its components separated by commas;
     the aggregation is `linear`, `log`, … or an expression in k0 … k{n-1} and `horizon`.
     """
-    if not 0 < threshold < math.inf:
-        raise InputError(f"threshold must be positive, not {threshold:g}")
+    for name, value in (("threshold", threshold), ("aggregation_threshold", aggregation_threshold)):
+        if not 0 < value < math.inf:
+            raise InputError(f"{name} must be positive, not {value:g}")
     constants = {"horizon": float(horizon)}
     f = parse_utility(utility, objectives, constants, threshold)
-    if aggregation in AGGREGATIONS:
-        return Objective(f, AGGREGATIONS[aggregation]())
-    if aggregation.isidentifier() and not aggregation.startswith("k"):
-        return Objective(f, named_aggregation(aggregation))
-    return Objective(f, parse_aggregation(aggregation, f.components, constants, threshold))
+    if aggregation in AGGREGATIONS or (aggregation.isidentifier() and not aggregation.startswith("k")):
+        return Objective(f, named_aggregation(aggregation, aggregation_threshold))
+    return Objective(f, parse_aggregation(aggregation, f.components, constants, aggregation_threshold))
