@@ -17,6 +17,7 @@ from aetdice.objectives import (
     ser,
 )
 from aetdice.results import versions
+from aetdice.training import TrainingConfig, train
 
 __version__ = versions()["aetdice"]
 
@@ -27,6 +28,7 @@ __all__ = [
     "Objective",
     "OfflineProblem",
     "TabularMOMDP",
+    "TrainingConfig",
     "augment",
     "bsr",
     "check_objective",
@@ -40,6 +42,7 @@ __all__ = [
     "solve",
     "solve_dual",
     "solve_program",
+    "train",
 ]
 
 if importlib.util.find_spec("gymnasium"):

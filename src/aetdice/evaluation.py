@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from aetdice.envs.environment import Environment
+from aetdice.errors import InputError
 from aetdice.networks import Policy
 from aetdice.objectives import Objective, bsr, esr, lsr, ser
 
@@ -39,6 +40,15 @@ def rollout_returns(
         return accrued
 
     return jax.vmap(episode)(jax.random.split(key, episodes))
+
+
+def sample_returns(
+    policy: Policy, env: Environment, episodes: int, seed: int
+) -> Float[np.ndarray, "episodes m"]:
+    """Returns of sampled episodes, on the host."""
+    if episodes < 1:
+        raise InputError(f"at least one episode is needed, not {episodes}")
+    return np.asarray(rollout_returns(policy, env, episodes, jax.random.key(seed)))
 
 
 def standard_objectives(trained: Objective | None = None) -> dict[str, Objective]:

@@ -8,18 +8,17 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float
 
 from aetdice.envs import Environment
 from aetdice.errors import InputError
-from aetdice.evaluation import evaluate_returns, rollout_returns, standard_objectives
+from aetdice.evaluation import evaluate_returns, sample_returns, standard_objectives
 from aetdice.exact import solve
 from aetdice.objectives import Objective, named_objective, written_objective
 from aetdice.policies import ActingPolicy
 from aetdice.results import versions, write_json
 from aetdice.runs import Member, Run
 from aetdice.sources import Source
-from aetdice.training import Report, TrainingConfig, train
+from aetdice.training import Report, TrainingConfig, members_of, train
 
 CONFIG, RESULT = "config.json", "result.json"
 EVALUATION_SEED = 1234
@@ -87,10 +86,15 @@ class Job:
 def start(job: Job, folder: Path, report: Report | None = None) -> dict[str, Any]:
     """Train, evaluate and write everything to the folder; goes on where an earlier start was cut off."""
     environment = job.source.environment()
-    objectives = job.objectives(environment)
+    objectives, dataset = job.objectives(environment), job.source.dataset()
+    if job.episodes < 1:
+        raise InputError(f"at least one evaluation episode is needed, not {job.episodes}")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file, not a folder")
+    members_of(dataset, objectives, job.beta, job.learning_rate, job.seed)  # before anything is written
     write_json(folder / CONFIG, job.record())
     run = train(
-        job.source.dataset(),
+        dataset,
         objectives,
         horizon=environment.horizon,
         beta=job.beta,
@@ -116,6 +120,7 @@ def summarise(job: Job, run: Run, environment: Environment) -> dict[str, Any]:
     exact = solve(job.source.space(), objective, check=False)
     data = float(objective.score(run.data_returns, jax.random.key(0)).value)
     means = {name: float(np.mean([row[name] for row in chosen])) for name in ("score", "twin_score")}
+    gap = exact.value - means["twin_score"]
     return {
         "objective": objective.name,
         "units": "the environment's own reward units",
@@ -124,7 +129,7 @@ def summarise(job: Job, run: Run, environment: Environment) -> dict[str, Any]:
         **means,
         "data_score": data,
         "exact_score": exact.value,
-        "gap_share": (means["score"] - means["twin_score"]) / (exact.value - means["twin_score"]),
+        "gap_share": (means["score"] - means["twin_score"]) / gap if gap else 0.0,
         "verdict": run.verdict.words,
         "trusted": run.verdict.trusted,
         "seconds": run.seconds,
@@ -135,8 +140,12 @@ def summarise(job: Job, run: Run, environment: Environment) -> dict[str, Any]:
 
 def _score(member: Member, environment: Environment, episodes: int) -> dict[str, Any]:
     objectives = standard_objectives(member.objective)
-    own = evaluate_returns(sample_returns(member.policy, environment, episodes), objectives)
-    twin = evaluate_returns(sample_returns(member.twin, environment, episodes), objectives)
+    own = evaluate_returns(
+        sample_returns(member.policy.policy, environment, episodes, EVALUATION_SEED), objectives
+    )
+    twin = evaluate_returns(
+        sample_returns(member.twin.policy, environment, episodes, EVALUATION_SEED), objectives
+    )
     return {
         "params": member.params,
         "score": own["scores"]["trained"]["value"],
@@ -147,15 +156,6 @@ def _score(member: Member, environment: Environment, episodes: int) -> dict[str,
         "diagnostics": member.diagnostics,
         "verdict": member.verdict.words,
     }
-
-
-def sample_returns(
-    policy: ActingPolicy, environment: Environment, episodes: int, seed: int = EVALUATION_SEED
-) -> Float[np.ndarray, "episodes m"]:
-    """Returns of sampled episodes."""
-    if episodes < 1:
-        raise InputError(f"at least one episode is needed, not {episodes}")
-    return np.asarray(rollout_returns(policy.policy, environment, episodes, jax.random.key(seed)))
 
 
 def evaluate(folder: Path, episodes: int, seed: int = EVALUATION_SEED) -> dict[str, Any]:
@@ -171,7 +171,7 @@ def evaluate(folder: Path, episodes: int, seed: int = EVALUATION_SEED) -> dict[s
         "objective": objective.name,
         "seed": seed,
         **{
-            kind: evaluate_returns(sample_returns(policy, environment, episodes, seed), objectives)
+            kind: evaluate_returns(sample_returns(policy.policy, environment, episodes, seed), objectives)
             for kind, policy in policies.items()
         },
         "exact_score": result["exact_score"],

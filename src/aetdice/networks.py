@@ -185,7 +185,7 @@ class GaussianMixture(PolicyHead):
     def log_probability(self, outputs: Float[Array, " k"], action: Shaped[Array, "*a"]) -> Float[Array, ""]:
         choice, mean, log_std = self._parameters(outputs)
         centre, half = self._range(outputs)
-        z = ((action - centre) / half)[None] - mean
+        z = ((cast(action, outputs) - centre) / half)[None] - mean
         normal = -0.5 * jnp.square(z * jnp.exp(-log_std)) - log_std - 0.5 * math.log(2 * math.pi)
         return jax.nn.logsumexp(choice + jnp.sum(normal, axis=1)) - jnp.sum(jnp.log(half))
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from aetdice.checkpoints import read_arrays
 from aetdice.errors import InputError
 from aetdice.networks import Categorical, Encoder, GaussianMixture, Perceptron, Policy, PolicyHead
 from aetdice.results import write_arrays
@@ -52,6 +53,9 @@ class ActingPolicy:
             )
         self._key, key = jax.random.split(self._key)
         flat = jnp.asarray(np.asarray(observation).reshape(-1))
+        expected = len(self.policy.encoder.centre)
+        if flat.size != expected:
+            raise InputError(f"an observation has {expected} entries, not {flat.size}")
         accrued = jnp.asarray(self.accrued, jnp.float32)
         action = _act(self.policy, flat, accrued, jnp.asarray(self.time, jnp.int32), key)
         return int(action) if isinstance(self.policy.head, Categorical) else np.asarray(action)
@@ -100,13 +104,12 @@ class ActingPolicy:
         if not path.is_file():
             raise InputError(f"no such policy file: {path}")
         try:
-            with np.load(path, allow_pickle=False) as archive:
-                arrays = dict(archive)
+            arrays = read_arrays(path)
             description = json.loads(arrays.pop("description").tobytes())
             if description["format"] != FORMAT:
                 raise ValueError(f"format {description['format']}, not {FORMAT}")
             return cls(_rebuild(arrays, description), description["details"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, LookupError, TypeError) as error:
             raise InputError(f"{path.name} is not a policy that this version can read: {error}") from error
 
 
@@ -131,7 +134,7 @@ def _rebuild(arrays: dict[str, Shaped[np.ndarray, "..."]], description: dict[str
     biases = tuple(jnp.asarray(arrays[f"net{i}"]) for i in range(layers, 2 * layers))
     sizes = (*(w.shape[0] for w in weights), weights[-1].shape[1])
     blank = eqx.filter_eval_shape(Policy, encoder, head, sizes[1:-1], jax.random.key(0))
-    if tuple(w.shape for w in blank.net.weights) != tuple(w.shape for w in weights):
+    if [leaf.shape for leaf in jax.tree.leaves(blank.net)] != [leaf.shape for leaf in (*weights, *biases)]:
         raise ValueError("its layers do not fit its encoder")
     net = eqx.tree_at(
         lambda p: (p.weights, p.biases), Perceptron(sizes, jax.random.key(0)), (weights, biases)

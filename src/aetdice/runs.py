@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from aetdice.envs import Environment
+from aetdice.evaluation import evaluate_returns, sample_returns, standard_objectives
 from aetdice.objectives import Objective
 from aetdice.policies import ActingPolicy
 from aetdice.results import versions
@@ -19,9 +21,9 @@ LEAST_SAMPLE_SIZE = 0.02
 LEAST_DISTANCE = 0.02
 
 RULE = (
-    "largest ratio-weighted J on held-out episodes, averaged over seeds, among settings whose mass is "
-    f"conserved within {MOST_VIOLATION:g}, whose flow is balanced within {MOST_IMBALANCE:g} and whose effective "
-    f"sample size is at least {LEAST_SAMPLE_SIZE:.0%}"
+    "largest ratio-weighted J on held-out episodes, averaged over seeds, among settings with mass conserved "
+    f"within {MOST_VIOLATION:g}, flow balanced within {MOST_IMBALANCE:g} and an effective sample size of at "
+    f"least {LEAST_SAMPLE_SIZE:.0%}"
 )
 ONLY = "the only setting"
 
@@ -72,6 +74,14 @@ class Run:
     def verdict(self) -> Verdict:
         return self.members[self.selected].verdict
 
+    def evaluate(self, env: Environment, episodes: int = 2000, seed: int = 1234) -> dict[str, Any]:
+        """The selected policy and its twin in an environment: sampled, under every standard objective."""
+        objectives = standard_objectives(self.members[self.selected].objective)
+        return {
+            name: evaluate_returns(sample_returns(acting.policy, env, episodes, seed), objectives)
+            for name, acting in (("policy", self.policy), ("twin", self.twin))
+        }
+
     def chosen(self) -> list[Member]:
         """All seeds of the selected setting."""
         setting = setting_of(self.members[self.selected])
@@ -114,10 +124,10 @@ def judge(diagnostics: Mapping[str, Any]) -> Verdict:
     converged = diagnostics["mass_violation"] <= MOST_VIOLATION and imbalance <= MOST_IMBALANCE
     spread = diagnostics["effective_sample_size"] >= LEAST_SAMPLE_SIZE
     differs = diagnostics["distance_to_twin"] >= LEAST_DISTANCE
+    state = "converged" if converged else "NOT converged, train longer"
     words = [
-        f"The dual has {'converged' if converged else 'NOT converged, train longer'}: mass over time ranges from "
-        f"{low:.3f} to {high:.3f}, and the flow through the states is out of balance by {imbalance:.2f} "
-        f"(at most {MOST_IMBALANCE:g} is good).",
+        f"The dual has {state}: mass over time ranges from {low:.3f} to {high:.3f}, and the flow through "
+        f"the states is out of balance by {imbalance:.2f} (at most {MOST_IMBALANCE:g} is good).",
         f"The ratios rest on {diagnostics['effective_sample_size']:.1%} of the data."
         if spread
         else f"The ratios have COLLAPSED onto {diagnostics['effective_sample_size']:.1%} of the data; "

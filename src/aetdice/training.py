@@ -4,6 +4,7 @@ Between chunks of updates the host reports progress, writes metrics and a checkp
 depend on seed and step only, so a run killed at any moment resumes to the same bits.
 """
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, UInt32
+from jaxtyping import Array, Float, Int, UInt8, UInt32
 
 from aetdice.algorithms.cloning import CloningState, cloning_loss, draw, lottery
 from aetdice.algorithms.diagnostics import RatioReport, report_ratios
@@ -95,8 +96,14 @@ class TrainingConfig:
             raise InputError(f"hidden needs at least one positive width, not {self.hidden}")
         if self.holdout is not None and not 0 <= self.holdout < 1:
             raise InputError(f"holdout is a share of the episodes below 1, not {self.holdout}")
-        if not 0 <= self.floor <= 1:
-            raise InputError(f"floor is a share between 0 and 1, not {self.floor}")
+        for name, share in {"floor": self.floor, "averaging": self.averaging}.items():
+            if not 0 <= share <= 1:
+                raise InputError(f"{name} is a share between 0 and 1, not {share}")
+        for name, share in {"annealing": self.annealing, "slack_rate": self.slack_rate}.items():
+            if not 0 < share <= 1:
+                raise InputError(f"{name} is a share above 0 and at most 1, not {share}")
+        if not np.isfinite(self.first_beta) or self.first_beta <= 0:
+            raise InputError(f"first_beta must be positive, not {self.first_beta}")
 
 
 class _State(NamedTuple):
@@ -107,6 +114,8 @@ class _State(NamedTuple):
     dual_step: Int[jax.Array, ""]
     polished: Int[jax.Array, ""]
     cloning_step: Int[jax.Array, ""]
+    fingerprint: UInt8[jax.Array, "32"]
+    """Of the arguments: a checkpoint is no use to a run with others."""
 
 
 Report = Callable[[str, int, int, dict[str, Any]], None]
@@ -133,15 +142,9 @@ def train(
     """
     started = time.perf_counter()
     config = config or TrainingConfig()
-    horizon = horizon or int(dataset.lengths.max())
+    horizon = int(dataset.lengths.max()) if horizon is None else horizon
     objectives = [objective] if isinstance(objective, Objective) else list(objective)
-    choices = product(
-        objective=objectives,
-        beta=_several(beta),
-        learning_rate=_several(learning_rate),
-        seed=_several(seed),
-    )
-    _check(dataset, objectives, choices)
+    choices = members_of(dataset, objectives, beta, learning_rate, seed)
     training, held_out = _split(dataset, horizon, config, len({c["beta"] for c in choices}))
     encoder, head = _encoder(dataset, horizon, config), _head(dataset, config)
     setting = _setting(horizon, config)
@@ -157,7 +160,10 @@ def train(
         state = _State(
             start_duals(timed, config.hidden, heads, hypers, seeds, training, setting),
             start_policies(encoder, head, config.hidden, cloning_seeds),
-            *(jnp.zeros((), jnp.int32) for _ in range(3)),
+            dual_step=jnp.zeros((), jnp.int32),
+            polished=jnp.zeros((), jnp.int32),
+            cloning_step=jnp.zeros((), jnp.int32),
+            fingerprint=_fingerprint(dataset, choices, horizon, config),
         )
         keeper = _Keeper(Path(out) if out else None, report)
         state = keeper.resume(state)
@@ -264,12 +270,19 @@ class _Keeper:
 
     def __init__(self, out: Path | None, report: Report | None) -> None:
         self.out, self.report, self.started = out, report, time.perf_counter()
+        if out and out.exists() and not out.is_dir():
+            raise InputError(f"{out} is a file, not a folder")
         if out:
             out.mkdir(parents=True, exist_ok=True)
 
     def resume(self, state: _State) -> _State:
         path = self.out / CHECKPOINT if self.out else None
-        return load_tree(path, state) if path and path.exists() else state
+        if path is None or not path.exists():
+            return state
+        saved = load_tree(path, state)
+        if not np.array_equal(saved.fingerprint, state.fingerprint):
+            raise InputError(f"{path} was written by a run with other data, members or settings")
+        return saved
 
     def after(self, stage: str, step: int, total: int, state: _State, metrics: dict[str, Any]) -> None:
         self.save(state)
@@ -338,18 +351,34 @@ def _log_likelihood_ratio(policy: Policy, other: Policy, steps: Steps) -> Float[
     return cloning_loss(other, steps) - cloning_loss(policy, steps)
 
 
-def _check(dataset: Episodes, objectives: Sequence[Objective], choices: Sequence[dict[str, Any]]) -> None:
+def members_of(
+    dataset: Episodes,
+    objectives: Sequence[Objective],
+    beta: float | Sequence[float],
+    learning_rate: float | Sequence[float],
+    seed: int | Sequence[int],
+) -> list[dict[str, Any]]:
+    """Every combination of the values, each checked; `InputError` names what is wrong."""
+    choices = product(
+        objective=objectives,
+        beta=_several(beta),
+        learning_rate=_several(learning_rate),
+        seed=_several(seed),
+    )
+    if not choices:
+        raise InputError("objective, beta, learning_rate and seed need at least one value each")
     for choice in choices:
         for name in ("beta", "learning_rate"):
             if not np.isfinite(choice[name]) or choice[name] <= 0:
                 raise InputError(f"{name} must be positive, not {choice[name]}")
-    forms = {jax.tree.structure(objective) for objective in objectives}
-    if len(forms) != 1:
+    shapes = [jax.tree.map(np.shape, objective) for objective in objectives]
+    if any(not eqx.tree_equal(shape, shapes[0]) for shape in shapes):
         raise InputError(
             "the objectives of one population must share their form and differ in parameters only"
         )
     for objective in objectives:
         check_objective(objective, dataset.returns)
+    return choices
 
 
 def _split(
@@ -386,6 +415,8 @@ def _encoder(dataset: Episodes, horizon: int, config: TrainingConfig) -> Encoder
 
 def _head(dataset: Episodes, config: TrainingConfig) -> PolicyHead:
     if dataset.actions.ndim == 1 and np.issubdtype(dataset.actions.dtype, np.integer):
+        if dataset.actions.min() < 0:
+            raise InputError("actions must be numbered from 0")
         return Categorical(int(dataset.actions.max()) + 1)
     actions = dataset.actions.reshape(dataset.steps, -1)
     low, high = actions.min(axis=0), actions.max(axis=0)
@@ -413,6 +444,21 @@ def _hyper(choice: dict[str, Any], config: TrainingConfig) -> DiceHyper:
         first_beta=config.first_beta,
         averaging=config.averaging,
     )
+
+
+def _fingerprint(
+    dataset: Episodes, choices: Sequence[dict[str, Any]], horizon: int, config: TrainingConfig
+) -> UInt8[Array, "32"]:
+    """A digest of all that the result depends on."""
+    digest = hashlib.sha256(repr((horizon, config)).encode())
+    for choice in choices:
+        described = {**choice, "objective": choice["objective"].name}
+        digest.update(repr(sorted((name, str(value)) for name, value in described.items())).encode())
+    leaves = jax.tree.leaves([choice["objective"] for choice in choices])
+    parts = (dataset.observations, dataset.actions, dataset.rewards, dataset.lengths, dataset.terminated)
+    for array in (*leaves, *parts):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return jnp.asarray(np.frombuffer(digest.digest(), np.uint8))
 
 
 def _tickets(ratios: RatioReport, data: ResidentData, floor: float) -> UInt32[np.ndarray, " steps"]:

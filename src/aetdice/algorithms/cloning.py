@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from aetdice.algorithms.optimiser import ADAM, cosine, descend
 from aetdice.data.resident import Steps
+from aetdice.errors import InputError
 from aetdice.networks import Policy
 
 
@@ -44,12 +45,13 @@ def lottery(weights: Float[np.ndarray, " steps"]) -> UInt32[np.ndarray, " steps"
 
     Integers, so that millions of steps are drawn as exactly as a few.
     """
+    if not np.all(np.isfinite(weights)) or weights.min() < 0 or not weights.any():
+        raise InputError("the weights of steps must be finite, none negative and not all zero")
     shares = np.cumsum(weights.astype(np.float64))
     return np.minimum(np.round(shares / shares[-1] * 2.0**32), 2.0**32 - 1).astype(np.uint32)
 
 
 def draw(tickets: UInt32[Array, " steps"], key: PRNGKeyArray, count: int) -> Int[Array, " count"]:
-    """Rows drawn by a lottery."""
-    return jnp.searchsorted(tickets, jax.random.bits(key, (count,), jnp.uint32), side="right").clip(
-        0, tickets.shape[0] - 1
-    )
+    """Rows drawn by a lottery; never one without a share, so no dart flies beyond the last ticket."""
+    darts = jnp.minimum(jax.random.bits(key, (count,), jnp.uint32), tickets[-1] - 1)
+    return jnp.searchsorted(tickets, darts, side="right")

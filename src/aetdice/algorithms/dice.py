@@ -1,6 +1,6 @@
 """AETDICE and its relatives: ν and the slack k, down the one dual loss.
 
-Deviations from the paper's Algorithm 1, each measured in `experiments/`:
+Deviations from the paper's Algorithm 1, explained in docs/learner.md:
 
 D1. two stages: the dual runs to its end before a policy is cloned from its frozen ratios;
 D2. cloning draws steps in proportion to w instead of weighting them, so no step is wasted;

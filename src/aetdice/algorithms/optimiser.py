@@ -3,6 +3,7 @@
 from typing import TypeVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float
@@ -21,7 +22,8 @@ def descend(
     module: M, gradient: M, state: optax.OptState, rate: Float[Array, ""]
 ) -> tuple[M, optax.OptState]:
     """One step against the gradient."""
-    direction, state = ADAM.update(gradient, state)
+    with jax.numpy_dtype_promotion("standard"):  # optax raises floats to integer powers
+        direction, state = ADAM.update(gradient, state)
     step = eqx.filter(direction, eqx.is_inexact_array)
     scaled = optax.tree.scale(-rate, step)
     return eqx.apply_updates(module, scaled), state

@@ -157,13 +157,17 @@ def _progress() -> Iterator[Report]:
         SpeedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(file=sys.stderr)) as progress:
-        tasks: dict[str, Any] = {}
+    progress, tasks = Progress(*columns, console=Console(file=sys.stderr)), dict[str, Any]()
 
-        def report(stage: str, step: int, total: int, metrics: dict[str, Any]) -> None:
-            del metrics
-            if stage not in tasks:
-                tasks[stage] = progress.add_task(stage, total=total)
-            progress.update(tasks[stage], completed=step)
+    def report(stage: str, step: int, total: int, metrics: dict[str, Any]) -> None:
+        del metrics
+        progress.start()  # not before there is something to show, so that an error stands alone
+        if stage not in tasks:
+            tasks[stage] = progress.add_task(stage, total=total)
+        progress.update(tasks[stage], completed=step)
 
+    try:
         yield report
+    finally:
+        if tasks:
+            progress.stop()

@@ -1,0 +1,128 @@
+"""Drawing steps by their weight, and the weights that the ratios give them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from lessons import tiny_episodes
+
+from aetdice import InputError, augment
+from aetdice.algorithms.cloning import draw, lottery
+from aetdice.algorithms.diagnostics import RatioReport
+from aetdice.data.resident import resident
+from aetdice.envs import FairTaxi
+from aetdice.envs.taxi_data import collect_fair_taxi
+from aetdice.objectives import Identity
+from aetdice.training import _tickets
+
+KEY = jax.random.key(0)
+
+
+def drawn(weights, count=200_000, key=KEY):
+    """How often each row comes up."""
+    rows = draw(jnp.asarray(lottery(np.asarray(weights, float))), key, count)
+    return np.bincount(rows, minlength=len(weights))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_are_drawn_in_proportion_to_their_weight(seed):
+    weights = np.random.default_rng(seed).gamma(0.5, size=40) + 1e-3
+    counts = drawn(weights, key=jax.random.key(seed))
+    expected = weights / weights.sum() * counts.sum()
+    assert scipy.stats.chisquare(counts, expected).pvalue > 1e-4
+
+
+def test_weights_of_very_different_size_keep_their_shares():
+    counts = drawn([1e-12, 1e6, 1e-12, 1e3, 1e6])
+    assert counts[[0, 2]].sum() == 0
+    assert abs(counts[3] - 100) < 50  # a share of 1/2001 of 200 000, five sigma
+    assert abs(counts[1] - counts[4]) < 5 * np.sqrt(200_000)
+
+
+def test_half_a_million_rows_are_drawn_evenly():
+    """Cumulative sums in float32 would lose most of them."""
+    rows = np.asarray(draw(jnp.asarray(lottery(np.ones(500_000))), KEY, 500_000))
+    assert len(np.unique(rows)) / 500_000 == pytest.approx(1 - np.exp(-1), abs=5e-3)
+    assert rows.mean() == pytest.approx(250_000, rel=5e-3)
+
+
+@given(st.lists(st.sampled_from([0.0, 0.0, 1e-6, 1.0, 7.0]), min_size=1, max_size=8).filter(any))
+def test_row_without_weight_is_never_drawn(weights):
+    assert not np.any(drawn(weights, 2000)[np.asarray(weights) == 0])
+
+
+@pytest.mark.parametrize("dart", [0, 2**32 - 1])
+def test_not_even_the_outermost_darts_hit_a_row_without_weight(monkeypatch, dart):
+    monkeypatch.setattr(jax.random, "bits", lambda key, shape, dtype: jnp.full(shape, dart, dtype))
+    assert set(np.flatnonzero(drawn([0.0, 1.0, 0.0, 2.0, 0.0], 10))) <= {1, 3}
+
+
+@pytest.mark.parametrize("weights", [[0.0, 0.0], [1.0, np.nan], [np.inf, 1.0], [1.0, -2.0]])
+def test_lottery_without_proper_weights_is_refused(weights):
+    with pytest.raises(InputError, match="weights"):
+        lottery(np.array(weights))
+
+
+# From ratios to tickets.
+
+DATA = resident(augment(tiny_episodes(), Identity(), 3))
+RATIOS = np.random.default_rng(0).gamma(1.0, size=DATA.steps.count)
+
+
+def tickets(ratios, floor=0.01):
+    blank = RatioReport(*[jnp.zeros(())] * len(RatioReport._fields))
+    return _tickets(blank._replace(ratios=jnp.asarray(ratios, jnp.float32)), DATA, floor).astype(np.int64)
+
+
+def test_extraction_ignores_a_factor_of_each_time_step():
+    """π(a|s̃) cannot depend on it, so neither do the lessons."""
+    factor = np.array([0.1, 1.0, 30.0])[np.asarray(DATA.steps.time)]
+    assert np.abs(tickets(RATIOS) - tickets(factor * RATIOS)).max() < 2**32 * 1e-6
+
+
+@pytest.mark.parametrize("floor", [0.0, 0.01, 1.0])
+def test_every_time_step_is_taught_as_often_as_it_was_recorded(floor):
+    shares = np.diff(tickets(RATIOS, floor), prepend=0) / 2**32
+    by_time = np.bincount(DATA.steps.time, shares)
+    np.testing.assert_allclose(by_time, np.full(3, 1 / 3), atol=1e-6)
+
+
+def test_floor_is_the_share_of_the_behaviour():
+    ratios = np.where(np.arange(RATIOS.size) < 30, 1.0, 0.0)
+    for floor in (0.0, 0.2):
+        shares = np.diff(tickets(ratios, floor), prepend=0) / 2**32
+        assert shares[30:].sum() == pytest.approx(floor * 120 / 150, abs=1e-6)
+
+
+# The dataset of Fair-Taxi.
+
+TAXI = FairTaxi(size=3, origins=((0, 0), (2, 2)), destinations=((0, 1), (2, 1)), start=(1, 1), horizon=8)
+
+
+def test_equal_seeds_collect_equal_data_and_others_do_not():
+    one, again, other = (collect_fair_taxi(TAXI, 20, seed) for seed in (0, 0, 1))
+    for part in ("observations", "actions", "rewards"):
+        np.testing.assert_array_equal(getattr(one, part), getattr(again, part))
+    assert not np.array_equal(one.actions, other.actions)
+
+
+def test_three_groups_are_collected():
+    taxi = FairTaxi(
+        size=3,
+        origins=((0, 0), (2, 2), (0, 2)),
+        destinations=((0, 1), (2, 1), (1, 2)),
+        start=(1, 1),
+        horizon=9,
+    )
+    data = collect_fair_taxi(taxi, 60, 0)
+    assert data.objectives == ("group0", "group1", "group2")
+    assert np.all(data.returns.max(axis=0) > 0)
+    assert np.all(data.lengths == 9)
+
+
+def test_no_episodes_cannot_be_collected():
+    with pytest.raises(InputError, match="at least one episode is needed, not 0"):
+        collect_fair_taxi(TAXI, 0)

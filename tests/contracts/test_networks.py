@@ -1,0 +1,284 @@
+"""Networks, heads, the policy that acts, and the updates of every variant of ν."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from lessons import tiny_episodes
+
+from aetdice import InputError, bsr, esr, ser
+from aetdice.algorithms.dice import DiceHyper, DiceSetting, init_dual, step_rewards, update_dual
+from aetdice.data import augment
+from aetdice.data.resident import resident
+from aetdice.dice import FiniteHorizon, dual_loss
+from aetdice.networks import Categorical, Encoder, GaussianMixture, Nu, Policy
+from aetdice.objectives import ChiSquare, Identity
+from aetdice.policies import ActingPolicy
+from aetdice.results import write_arrays
+
+KEY = jax.random.key(0)
+
+
+def encoder(*, discrete: bool = True, use_time: bool = True) -> Encoder:
+    """For three steps, two objectives, and observations of three values or of two numbers."""
+    size = 1 if discrete else 2
+    return Encoder(
+        (3,) if discrete else None, 3, True, use_time, np.ones(size), np.full(size, 2.0), np.array([1.0, 3.0])
+    )
+
+
+MIXTURE = GaussianMixture(np.array([-1.0]), np.array([3.0]), components=3)
+
+
+@pytest.fixture(params=["categorical", "mixture"])
+def acting(request):
+    """A policy with weights everywhere, as after training."""
+    discrete = request.param == "categorical"
+    policy = Policy(encoder(discrete=discrete), Categorical(4) if discrete else MIXTURE, (8,), KEY)
+    weights = jax.random.normal(jax.random.key(1), policy.net.weights[-1].shape)
+    policy = eqx.tree_at(lambda p: p.net.weights[-1], policy, weights)
+    return ActingPolicy(policy, {"objective": "SER", "params": {"beta": 0.1}})
+
+
+def observation(acting: ActingPolicy) -> np.ndarray:
+    return np.array([2]) if acting.policy.encoder.sizes else np.array([0.3, -5.0])
+
+
+def episode(acting: ActingPolicy, seed: int) -> list:
+    acting.reset(observation(acting), seed=seed)
+    actions = []
+    for _ in range(acting.horizon):
+        actions.append(acting.act(observation(acting)))
+        acting.observe([1.0, -0.5], observation(acting))
+    return actions
+
+
+def test_probabilities_of_all_actions_sum_to_one():
+    outputs = jnp.asarray([3.0, -2.0, 0.5, 40.0])
+    logs = [Categorical(4).log_probability(outputs, jnp.asarray(action)) for action in range(4)]
+    assert sum(np.exp(logs)) == pytest.approx(1, abs=1e-6)
+
+
+def density_on(grid, outputs):
+    return np.exp(jax.jit(jax.vmap(MIXTURE.log_probability, (None, 0)))(outputs, grid[:, None]))
+
+
+def test_density_of_a_mixture_integrates_to_one():
+    outputs = jax.random.normal(KEY, (MIXTURE.outputs,))
+    grid = np.linspace(-15, 17, 20_001, dtype=np.float32)
+    density = density_on(grid, outputs)
+    assert np.trapezoid(density, grid) == pytest.approx(1, abs=1e-3)
+
+
+def test_samples_of_a_mixture_follow_its_density_within_the_bounds():
+    outputs = 0.5 * jax.random.normal(KEY, (MIXTURE.outputs,))
+    keys = jax.random.split(KEY, 20_000)
+    drawn = np.asarray(jax.jit(jax.vmap(MIXTURE.sample, (None, 0)))(outputs, keys))[:, 0]
+    assert -1 <= drawn.min() <= drawn.max() <= 3
+    grid = np.linspace(-15, 17, 20_001, dtype=np.float32)
+    density = density_on(grid, outputs)
+    mean = np.trapezoid(np.clip(grid, -1, 3) * density, grid)
+    assert drawn.mean() == pytest.approx(mean, abs=5 * drawn.std() / np.sqrt(drawn.size))
+
+
+def test_fresh_policy_is_uniform_and_fresh_nu_is_zero():
+    state = (jnp.asarray([1]), jnp.asarray([2.0, -1.0]), jnp.asarray(1))
+    fresh = Policy(encoder(), Categorical(4), (8,), KEY)
+    assert float(fresh.log_probability(*state, jnp.asarray(3))) == pytest.approx(np.log(0.25))
+    assert float(Nu(encoder(), (8,), 1, KEY)(*state)) == 0
+
+
+@pytest.mark.parametrize("accrued", [0.0, 1e-30, -1e6, 1e30, -3e38])
+def test_encoder_is_finite_for_any_accrued_reward(accrued):
+    encoded = encoder(discrete=False)(jnp.asarray([1e6, -1e6]), jnp.full(2, accrued), jnp.asarray(3))
+    assert encoded.shape == (encoder(discrete=False).features,)
+    assert np.all(np.isfinite(encoded))
+
+
+def test_encoder_tells_accrued_rewards_and_times_apart():
+    places = [(a, t) for a in (0.0, 0.5, 1.0, 1.5) for t in range(3)]
+    rows = np.array([encoder()(jnp.asarray([0]), jnp.full(2, a), jnp.asarray(t)) for a, t in places])
+    apart = np.abs(rows[:, None] - rows[None]).max(axis=2)
+    assert apart[~np.eye(len(places), dtype=bool)].min() > 0.1
+
+
+# The policy that acts.
+
+
+def test_saved_policy_acts_as_before(acting, tmp_path):
+    acting.save(tmp_path / "policy.npz")
+    loaded = ActingPolicy.load(tmp_path / "policy.npz")
+    assert loaded.details == acting.details
+    for seed in (0, 7):
+        assert np.array_equal(episode(acting, seed), episode(loaded, seed))
+
+
+def test_equal_seeds_give_equal_actions_and_others_do_not(acting):
+    assert np.array_equal(episode(acting, 3), episode(acting, 3))
+    assert len({str(episode(acting, seed)) for seed in range(8)}) > 1
+
+
+def test_policy_keeps_accrued_reward_and_time(acting):
+    acting.reset()
+    acting.observe([1.0, 2.0])
+    acting.observe(np.array([0.5, -3.0]))
+    assert acting.time == 2
+    np.testing.assert_array_equal(acting.accrued, [1.5, -1.0])
+    acting.reset()
+    assert acting.time == 0
+    np.testing.assert_array_equal(acting.accrued, [0, 0])
+
+
+def test_policy_does_not_act_beyond_its_horizon(acting):
+    episode(acting, 0)
+    with pytest.raises(
+        InputError, match="the episode is over: the policy was trained for 3 steps; call reset"
+    ):
+        acting.act(observation(acting))
+
+
+@pytest.mark.parametrize("reward", [1.0, [1.0], [1.0, 2.0, 3.0], [1.0, np.nan], [np.inf, 0.0]])
+def test_policy_refuses_a_reward_it_cannot_accrue(acting, reward):
+    acting.reset()
+    with pytest.raises(InputError, match="a reward has 2 finite entries, one per objective, not"):
+        acting.observe(reward)
+    assert acting.time == 0
+
+
+def test_policy_refuses_an_observation_of_another_size(acting):
+    acting.reset()
+    with pytest.raises(InputError, match=r"an observation has \d entries, not 3"):
+        acting.act(np.zeros(3))
+
+
+def saved(acting, folder):
+    acting.save(folder / "policy.npz")
+    return folder / "policy.npz"
+
+
+def test_missing_policy_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no such policy file"):
+        ActingPolicy.load(tmp_path / "policy.npz")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
+def test_truncated_policy_is_refused(acting, tmp_path, share):
+    path = saved(acting, tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(InputError, match=r"policy.npz is not a policy that this version can read"):
+        ActingPolicy.load(path)
+
+
+def test_policy_with_a_flipped_byte_is_refused(acting, tmp_path):
+    path = saved(acting, tmp_path)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 0xFF
+    path.write_bytes(bytes(content))
+    with pytest.raises(InputError, match="is not a policy"):
+        ActingPolicy.load(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("description", lambda old: np.array([{"a": 1}], dtype=object)),
+        ("description", lambda old: np.frombuffer(b"[1, 2]", np.uint8)),
+        ("description", lambda old: np.frombuffer(b"{broken", np.uint8)),
+        (
+            "description",
+            lambda old: np.frombuffer(old.tobytes().replace(b'"format": 1', b'"format": 9'), np.uint8),
+        ),
+        (
+            "description",
+            lambda old: np.frombuffer(old.tobytes().replace(b'"layers": 2', b'"layers": 0'), np.uint8),
+        ),
+        ("net0", lambda old: old[:-1]),
+        ("net3", lambda old: old[:-1]),
+        ("spread", lambda old: None),
+    ],
+    ids=["pickled", "no-object", "no-json", "format", "no-layers", "weights", "biases", "missing"],
+)
+def test_altered_policy_is_refused(acting, tmp_path, name, change):
+    path = saved(acting, tmp_path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    changed = change(arrays.pop(name))
+    if changed is not None and changed.dtype == object:
+        np.savez(path, **arrays, **{name: changed})
+    else:
+        write_arrays(path, arrays if changed is None else {**arrays, name: changed})
+    with pytest.raises(InputError, match="is not a policy that this version can read"):
+        ActingPolicy.load(path)
+
+
+# Updates of ν.
+
+DATA = resident(augment(tiny_episodes(), Identity(), 3))
+
+
+@pytest.mark.parametrize("augmented", [False, True], ids=["heads", "augmented"])
+def test_nu_with_a_head_per_step_learns(augmented):
+    setting = DiceSetting(
+        FiniteHorizon(3), ChiSquare(), batch=32, starts=8, steps=20, time_augmented=augmented
+    )
+    hyper = DiceHyper(ser(), beta=0.1)
+    start = init_dual(Nu(encoder(use_time=False), (8,), 3, KEY), hyper, DATA, setting)
+
+    @eqx.filter_jit
+    def trained(state):
+        arrays, rest = eqx.partition(state, eqx.is_array)
+
+        def update(arrays, step):
+            rows = jax.random.randint(jax.random.fold_in(KEY, step), (32,), 0, DATA.steps.count)
+            state = eqx.combine(arrays, rest)
+            state = update_dual(state, hyper, DATA, rows, DATA.initial[:8], step.astype(jnp.float32), setting)
+            return eqx.filter(state, eqx.is_array), None
+
+        return eqx.combine(jax.lax.scan(update, arrays, jnp.arange(20))[0], rest)
+
+    end = trained(start)
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(end))
+    place = (jnp.asarray([0]), jnp.zeros(2))
+    heads = end.nu.heads(*place)
+    assert np.abs(heads).max() > 0
+    for time in range(3):
+        assert float(end.nu(*place, jnp.asarray(time))) == pytest.approx(float(heads[time]), abs=1e-6)
+
+
+@pytest.mark.parametrize("terminal", [False, True], ids=["along-the-way", "at-the-end"])
+@pytest.mark.parametrize("objective", [esr(), bsr(0.5), ser()], ids=["esr", "bsr", "ser"])
+def test_rewards_of_an_episode_sum_to_its_utility(objective, terminal):
+    setting = DiceSetting(FiniteHorizon(3), ChiSquare(), terminal_reward=terminal)
+    rewards = np.asarray(step_rewards(objective.utility, DATA.steps, setting)).reshape(50, 3, 2)
+    returns = jnp.asarray(tiny_episodes().returns, jnp.float32)
+    gain = jax.vmap(objective.utility)(returns) - objective.utility(jnp.zeros(2))[None]
+    np.testing.assert_allclose(rewards.sum(axis=1), gain, atol=1e-5)
+    if terminal:
+        assert not np.any(rewards[:, :2])
+
+
+def test_weight_of_a_step_moves_only_its_own_gradient():
+    residuals, flow = jnp.asarray([0.3, -0.2, 0.5, 0.1]), FiniteHorizon(2)
+
+    def gradient(weights):
+        def loss(residuals):
+            return dual_loss(
+                jnp.zeros(1),
+                residuals,
+                jnp.ones(2),
+                jnp.zeros(2),
+                initial_weights=jnp.ones(1),
+                weights=weights,
+                beta=0.5,
+                divergence=ChiSquare(),
+                aggregation=ser().aggregation,
+                flow=flow,
+            )
+
+        return np.asarray(jax.grad(loss)(residuals))
+
+    plain, heavy = gradient(jnp.full(4, 0.25)), gradient(jnp.asarray([0.25, 0.25, 0.75, 0.25]))
+    assert heavy[2] == pytest.approx(3 * plain[2])
+    np.testing.assert_array_equal(np.delete(heavy, 2), np.delete(plain, 2))

@@ -1,0 +1,194 @@
+"""Training that cannot be is refused in one line; training at the edge of sense still works."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from lessons import TINY, tiny_episodes, tiny_run
+
+from aetdice import Episode, Episodes, InputError, bsr, esr, lsr, ser
+from aetdice.cli import main
+from aetdice.jobs import Job, evaluate
+from aetdice.sources import Source
+from aetdice.training import TrainingConfig
+
+
+def refused(message):
+    return pytest.raises(InputError, match=re.escape(message))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"beta": 0.0}, "beta must be positive, not 0.0"),
+        ({"beta": -1.0}, "beta must be positive, not -1.0"),
+        ({"beta": [0.1, float("nan")]}, "beta must be positive, not nan"),
+        ({"beta": float("inf")}, "beta must be positive, not inf"),
+        ({"beta": []}, "objective, beta, learning_rate and seed need at least one value each"),
+        ({"seed": []}, "objective, beta, learning_rate and seed need at least one value each"),
+        ({"objective": []}, "objective, beta, learning_rate and seed need at least one value each"),
+        ({"learning_rate": 0.0}, "learning_rate must be positive, not 0.0"),
+        ({"horizon": 2}, "episode 0 has 3 steps, more than the horizon of 2"),
+        ({"horizon": 0}, "the horizon must be at least 1, not 0"),
+        ({"objective": [ser(), esr()]}, "the objectives of one population must share their form"),
+        (
+            {"objective": [lsr(1.0), lsr((1.0, 2.0))]},
+            "the objectives of one population must share their form",
+        ),
+        ({"objective": lsr((1.0, 2.0, 3.0))}, "the objective does not fit 2 objectives"),
+        ({"config": TrainingConfig(holdout=0.999)}, "leaves none of the 50 episodes for training"),
+    ],
+)
+def test_arguments_are_refused(change, message):
+    with refused(message):
+        tiny_run(**change)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("holdout", 1.0, "holdout is a share of the episodes below 1, not 1.0"),
+        ("holdout", -0.1, "holdout is a share of the episodes below 1, not -0.1"),
+        ("hidden", (), "hidden needs at least one positive width, not ()"),
+        ("hidden", (8, 0), "hidden needs at least one positive width, not (8, 0)"),
+        ("floor", 2.0, "floor is a share between 0 and 1, not 2.0"),
+        ("averaging", 1.5, "averaging is a share between 0 and 1, not 1.5"),
+        ("annealing", 0.0, "annealing is a share above 0 and at most 1, not 0.0"),
+        ("slack_rate", float("nan"), "slack_rate is a share above 0 and at most 1, not nan"),
+        ("first_beta", 0.0, "first_beta must be positive, not 0.0"),
+        ("batch", 0, "batch must be at least 1, not 0"),
+        ("chunk", 0, "chunk must be at least 1, not 0"),
+        ("dual_steps", -3, "dual_steps must be at least 1, not -3"),
+        ("components", 0, "components must be at least 1, not 0"),
+    ],
+)
+def test_setting_is_refused(field, value, message):
+    with refused(message):
+        TrainingConfig(**{field: value})
+
+
+def changed(**parts):
+    """The tiny data with some of its arrays replaced."""
+    data = tiny_episodes()
+    names = ("observations", "actions", "rewards", "lengths", "terminated", "truncated", "objectives")
+    return Episodes(**{**{name: getattr(data, name) for name in names}, **parts})
+
+
+def test_actions_below_zero_are_refused():
+    with refused("actions must be numbered from 0"):
+        tiny_run(data=changed(actions=tiny_episodes().actions - 1))
+
+
+def test_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "run").write_text("mine")
+    with refused("is a file, not a folder"):
+        tiny_run(out=tmp_path / "run")
+
+
+def test_constant_rewards_leave_the_behaviour_as_it_is():
+    run = tiny_run(data=changed(rewards=np.ones((150, 2))))
+    assert run.members[0].diagnostics["effective_sample_size"] == pytest.approx(1, abs=0.02)
+    assert not run.verdict.trusted
+    assert "INDISTINGUISHABLE from plain cloning" in run.verdict.words
+
+
+def test_one_episode_with_one_objective_is_learned():
+    actions = np.array([0, 1, 0])
+    data = Episodes.from_list([Episode(np.arange(4)[:, None], actions, np.ones((3, 1)), False, True)])
+    run = tiny_run(data=data)
+    attained = 2 * (np.sqrt(2 * (np.sqrt(3) - 1)) - 1)  # u(u(R)) with u(x) = 2√x - 2
+    assert run.members[0].diagnostics["dual_value"] == pytest.approx(attained, abs=1e-3)
+    assert run.members[0].diagnostics["mass_range"] == pytest.approx([1, 1], abs=1e-3)
+
+
+# The command line.
+
+TRAIN = ("train", "--dataset-episodes", "5", "--horizon", "4", "--episodes", "5")
+
+
+def complaint(capsys, *arguments):
+    """What the command line says when it refuses: one line on stderr."""
+    with pytest.raises(SystemExit) as stopped:
+        main(list(arguments))
+    captured = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err.removeprefix("error: ").strip()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("", "say which objective: --objective esr | ser | bsr --alpha 0.5"),
+        ("--objective nash", "unknown objective 'nash'"),
+        ("--objective bsr", "objective 'bsr' needs alpha"),
+        ("--objective bsr --alpha 0.5 2", "alpha must be between 0 and 1, not 2"),
+        ("--objective ser --beta 0", "beta must be positive, not 0.0"),
+        ("--objective ser --beta 0.1 nan", "beta must be positive, not nan"),
+        ("--objective ser --dataset-episodes 0", "at least one episode is needed, not 0"),
+        ("--objective ser --episodes 0", "at least one evaluation episode is needed, not 0"),
+        ("--objective ser --weights 1 2 3", "the objective does not fit 2 objectives"),
+        ("--objective ser --horizon 0", "the horizon must be at least 1, not 0"),
+        ("--objective ser --start 9,9", "the start 9,9 lies outside the 9x9 grid"),
+        ("--utility r0+", "malformed expression 'r0+'"),
+    ],
+)
+def test_training_is_refused_and_leaves_nothing_behind(capsys, tmp_path, options, message):
+    folder = tmp_path / "run"
+    assert complaint(capsys, *TRAIN, "--out", str(folder), *options.split()).startswith(message)
+    assert not folder.exists()
+
+
+def test_training_into_a_file_is_refused(capsys, tmp_path):
+    (tmp_path / "run").write_text("mine")
+    said = complaint(capsys, *TRAIN, "--out", str(tmp_path / "run"), "--objective", "ser")
+    assert said.endswith("is a file, not a folder")
+
+
+@pytest.mark.parametrize("command", ["resume", "evaluate"])
+def test_folder_without_a_run_is_refused(capsys, tmp_path, command):
+    assert complaint(capsys, command, str(tmp_path)) == f"{tmp_path} is not a run: it has no config.json"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"training": {"unknown": 1}}', "3"])
+def test_folder_with_a_broken_config_is_refused(capsys, tmp_path, content):
+    (tmp_path / "config.json").write_text(content)
+    assert complaint(capsys, "resume", str(tmp_path)).startswith(f"{tmp_path}/config.json cannot be read")
+
+
+def recorded(env="fair-taxi", **arguments):
+    return Job(Source(env, 5, 0, arguments), {"name": "ser"}, (0.1,), (1e-3,), (0,), TINY).record()
+
+
+def test_evaluation_before_the_end_is_refused(capsys, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(recorded()))
+    said = complaint(capsys, "evaluate", str(tmp_path))
+    assert said.endswith(f"the run has not ended; continue it with aetdice resume {tmp_path}")
+
+
+def test_unknown_environment_is_refused(capsys, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(recorded("chess")))
+    expected = "no dataset is known for 'chess'; known: fair-taxi"
+    assert complaint(capsys, "resume", str(tmp_path)) == expected
+    with refused("no dataset is known for 'chess'"):
+        Source("chess").dataset()
+
+
+def test_job_is_read_as_it_was_written(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(recorded(size=3, origins=((0, 0),))))
+    again = json.loads(json.dumps(Job.read(tmp_path).record()))
+    assert again == json.loads(json.dumps(recorded(size=3, origins=((0, 0),))))
+
+
+def test_result_of_no_run_is_refused(tmp_path):
+    with refused("is not a run"):
+        evaluate(tmp_path, 5)
+
+
+def test_sweep_over_alpha_is_one_population():
+    job = Job(Source("fair-taxi"), {"name": "bsr", "alpha": [0.2, 0.8]}, (0.1,), (1e-3,), (0,), TINY)
+    found = job.objectives(job.source.environment())
+    assert [o.short_name for o in found] == [bsr(0.2).short_name, bsr(0.8).short_name]

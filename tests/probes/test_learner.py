@@ -1,0 +1,167 @@
+"""The neural learner against exact answers, on problems small enough to have them."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from lessons import deterministic_momdp
+from problems import uniform_episodes
+
+from aetdice import Episode, Episodes, OfflineProblem, bsr, enumerate_space, esr, ser, solve_dual
+from aetdice.algorithms.dice import DiceSetting, step_residuals
+from aetdice.data import augment
+from aetdice.data.resident import resident
+from aetdice.dice import FiniteHorizon, ratio
+from aetdice.exact import TabularPolicy, uniform_policy
+from aetdice.networks import Nu, Policy
+from aetdice.objectives import DIVERGENCES, Identity
+from aetdice.training import TrainingConfig, train
+
+HORIZON, EPISODES, BETA = 4, 200, 0.1
+
+
+class TableNu(Nu):
+    """The ν of a table, in the place of the network."""
+
+    keys: jax.Array
+    values: jax.Array
+
+    def __init__(self, problem, nu):
+        self.encoder, self.net, self.offsets = None, None, jnp.zeros(HORIZON)
+        self.keys = jnp.asarray(np.column_stack([problem.observation, problem.accrued, problem.time]))
+        self.keys = self.keys.astype(jnp.float32)
+        self.values = jnp.asarray(nu, jnp.float32)
+
+    def __call__(self, observation, accrued, time):
+        sought = jnp.concatenate([observation.astype(jnp.float32), accrued, time.astype(jnp.float32)[None]])
+        return self.values[jnp.argmin(jnp.sum(jnp.abs(self.keys - sought[None]), axis=1))]
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+@pytest.mark.parametrize("objective", [esr(), bsr(0.5), ser()], ids=["esr", "bsr", "ser"])
+def test_exact_nu_in_the_learners_place_gives_the_exact_ratios(objective, divergence):
+    episodes = uniform_episodes(deterministic_momdp(0), 60, seed=1)
+    problem = OfflineProblem.from_episodes(episodes, objective)
+    phi = DIVERGENCES[divergence]()
+    solution = solve_dual(problem, 0.3, phi)
+    steps = resident(augment(episodes, Identity(), HORIZON)).steps
+    table, setting = TableNu(problem, solution.nu), DiceSetting(FiniteHorizon(HORIZON), phi)
+    mu = jnp.asarray(solution.multiplier, jnp.float32)
+    found = np.asarray(ratio(step_residuals(table, objective, steps, mu, setting), 0.3, phi))
+    keys = np.column_stack([problem.observation, problem.accrued, problem.time])[problem.node]
+    pairs = {(*key, action): i for i, (key, action) in enumerate(zip(keys, problem.action, strict=True))}
+    rows = np.column_stack([steps.observation, steps.accrued, steps.time, steps.action])
+    expected = solution.ratio[[pairs[tuple(row)] for row in rows.astype(float)]]
+    assert expected.max() > 1.2
+    np.testing.assert_allclose(found, expected, atol=1e-4, rtol=1e-4)
+
+
+PROBE = TrainingConfig(
+    hidden=(64,), batch=128, dual_steps=1500, cloning_steps=1500, chunk=1500, averaging=0.99, holdout=0.0
+)
+
+
+@pytest.fixture(scope="module", params=[0, 3])
+def probe(request):
+    """A learner for ESR and one for SER, and the space they act in."""
+    momdp = deterministic_momdp(request.param)
+    episodes = uniform_episodes(momdp, EPISODES, request.param)
+    run = train(episodes, [bsr(0.0), bsr(1.0)], beta=BETA, learning_rate=3e-3, config=PROBE)
+    return enumerate_space(momdp), episodes, run
+
+
+def tabulated(policy: Policy, space) -> TabularPolicy:
+    """A network's probabilities on every augmented state."""
+    layers = space.layers[:-1]
+    states = space.momdp.observations[np.concatenate([layer.state[layer.live] for layer in layers])]
+    accrued = np.concatenate([layer.accrued[layer.live] for layer in layers])
+    sizes = [layer.live.size for layer in layers]
+    time = np.repeat(np.arange(len(sizes)), sizes)
+    outputs = np.asarray(every_output(policy, states, accrued.astype(np.float32), time), np.float64)
+    weights = np.exp(outputs - outputs.max(axis=1, keepdims=True))
+    table = weights / weights.sum(axis=1, keepdims=True)
+    return TabularPolicy(space, np.split(table, np.cumsum(sizes)[:-1]))
+
+
+@eqx.filter_jit
+def every_output(policy: Policy, states, accrued, time):
+    return jax.vmap(policy.outputs)(states, accrued, time)
+
+
+@pytest.mark.parametrize(("index", "objective"), [(0, esr()), (1, ser())], ids=["esr", "ser"])
+def test_learner_finds_the_exact_regularised_optimum(probe, index, objective):
+    space, episodes, run = probe
+    member, exact = run.members[index], solve_dual(OfflineProblem.from_episodes(episodes, objective), BETA)
+    assert member.diagnostics["dual_value"] == pytest.approx(exact.value, rel=0.02, abs=0.02)
+    low, high = member.diagnostics["mass_range"]
+    assert 0.95 <= low <= high <= 1.05
+    best = exact.policy(space).outcomes().score(objective)
+    data = uniform_policy(space).outcomes().score(objective)
+    score = tabulated(member.policy.policy, space).outcomes().score(objective)
+    assert best - data > 0.2
+    assert score == pytest.approx(best, abs=0.05 * (best - data) + 0.02)
+    twin = tabulated(member.twin.policy, space).outcomes().score(objective)
+    assert abs(twin - data) < 0.3 * (best - data)
+
+
+# One step, one action in [-1, 1]: each objective has its own peak, so fairness needs both.
+
+
+def peaks(action):
+    """Rewards of actions: 10 at ±0.7, next to nothing elsewhere."""
+    return 10 * np.exp(-(((np.asarray(action) - np.array([0.7, -0.7])) / 0.2) ** 2))
+
+
+@pytest.fixture(scope="module")
+def torn():
+    rng = np.random.default_rng(0)
+    actions = rng.uniform(-1, 1, (1000, 1, 1))
+    return Episodes.from_list(Episode(np.zeros((2, 1)), a, peaks(a), True, False) for a in actions)
+
+
+def sampled_actions(policy: Policy, count: int = 4000):
+    return np.asarray(every_sample(policy, jax.random.split(jax.random.key(0), count)))
+
+
+@eqx.filter_jit
+def every_sample(policy: Policy, keys):
+    where = (jnp.zeros(1), jnp.zeros(2), jnp.asarray(0))
+    return jax.vmap(lambda key: policy.sample(*where, key))(keys)
+
+
+@pytest.fixture(scope="module")
+def mixtures(torn):
+    """The actions of a five-component policy and of a single Gaussian."""
+    found = {}
+    for components in (5, 1):
+        config = TrainingConfig(
+            hidden=(16,), batch=128, dual_steps=300, cloning_steps=1000, chunk=1000, components=components
+        )
+        found[components] = train(torn, ser(), beta=0.5, learning_rate=3e-3, config=config)
+    return found
+
+
+def test_mixture_attains_what_one_gaussian_cannot(mixtures):
+    scores = {
+        components: float(ser()(jnp.asarray(peaks(sampled_actions(run.policy.policy)), jnp.float32)))
+        for components, run in mixtures.items()
+    }
+    optimum = 2 * np.log(5)
+    assert scores[5] > 0.75 * optimum
+    assert scores[1] < 0.5 * optimum
+
+
+def test_mixture_is_half_and_half(mixtures):
+    actions = sampled_actions(mixtures[5].policy.policy)
+    assert np.mean(actions > 0) == pytest.approx(0.5, abs=0.07)
+    assert np.mean(np.abs(np.abs(actions) - 0.7) < 0.25) > 0.9
+
+
+def test_actions_stay_within_the_range_of_the_data(mixtures, torn):
+    for run in mixtures.values():
+        head, actions = run.twin.policy.head, sampled_actions(run.twin.policy)
+        assert head.low == pytest.approx(torn.actions.min(axis=0))
+        assert head.high == pytest.approx(torn.actions.max(axis=0))
+        assert torn.actions.min() - 1e-6 <= actions.min()
+        assert actions.max() <= torn.actions.max() + 1e-6

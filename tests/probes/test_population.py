@@ -1,0 +1,128 @@
+"""A population is its members, trained together: no member feels the others."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from lessons import TINY, leaves, parameters, tiny_episodes, tiny_run
+
+from aetdice import bsr
+from aetdice.algorithms.cloning import lottery
+from aetdice.algorithms.diagnostics import report_ratios
+from aetdice.algorithms.dice import DiceHyper, DiceSetting
+from aetdice.algorithms.polish import polish
+from aetdice.data import augment
+from aetdice.data.resident import resident
+from aetdice.dice import FiniteHorizon
+from aetdice.networks import Categorical, Encoder
+from aetdice.objectives import ChiSquare, Identity
+from aetdice.population import member, stack, start_duals, start_policies, train_duals, train_policies
+
+CHOICES = [(0.3, 0.1, 0), (0.3, 0.4, 1), (0.7, 0.1, 1), (0.7, 0.4, 0)]
+"""α, β and seed of each member."""
+SETTING = DiceSetting(FiniteHorizon(3), ChiSquare(), batch=16, steps=100)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return resident(augment(tiny_episodes(), Identity(), 3))
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return Encoder((3,), 3, True, True, np.ones(1), np.ones(1), np.full(2, 2.0))
+
+
+def duals(encoder, data, choices):
+    hypers = stack([DiceHyper(bsr(alpha), beta=beta) for alpha, beta, _ in choices])
+    seeds = jnp.asarray([seed for _, _, seed in choices])
+    states = start_duals(encoder, (8,), 1, hypers, seeds, data, SETTING)
+    for chunk in jnp.split(jnp.arange(100), 4):
+        states = train_duals(states, hypers, seeds, data, chunk, SETTING)
+    return states, hypers
+
+
+@pytest.fixture(scope="module")
+def together(encoder, data):
+    return duals(encoder, data, CHOICES)
+
+
+def test_duals_trained_together_equal_duals_trained_alone(encoder, data, together):
+    for index, choice in enumerate(CHOICES):
+        alone, _ = duals(encoder, data, [choice])
+        for one, other in zip(leaves(member(alone, 0)), leaves(member(together[0], index)), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_members_differ_from_each_other(together):
+    slacks = np.asarray(together[0].slack)
+    apart = np.abs(slacks[:, None] - slacks[None]).max(axis=2)
+    assert apart[~np.eye(len(CHOICES), dtype=bool)].min() > 1e-4
+
+
+def test_policies_trained_together_equal_policies_trained_alone(encoder, data):
+    weights = np.random.default_rng(0).random((2, data.steps.count))
+    tickets = jnp.asarray(np.stack([lottery(row) for row in weights]))
+    rates, seeds = jnp.asarray([1e-3, 3e-3]), jnp.asarray([0, 5])
+
+    def cloned(rows):
+        states = start_policies(encoder, Categorical(2), (8,), seeds[rows])
+        for chunk in jnp.split(jnp.arange(100), 4):
+            states = train_policies(
+                states, tickets[rows], rates[rows], seeds[rows], data, chunk, TINY.batch, TINY.cloning_steps
+            )
+        return states
+
+    together = cloned(jnp.arange(2))
+    for index in range(2):
+        alone = member(cloned(jnp.asarray([index])), 0)
+        for one, other in zip(leaves(alone), leaves(member(together, index)), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_equal_arguments_give_equal_bits_and_another_seed_does_not():
+    one, again, other = (parameters(tiny_run(seed=seed)) for seed in (0, 0, 1))
+    assert all(map(np.array_equal, one, again))
+    assert not all(map(np.array_equal, one, other))
+
+
+def test_a_run_keeps_the_facts_of_its_data():
+    """The encoder's constants are no weights: training leaves them alone."""
+    run, data = tiny_run(), tiny_episodes()
+    reach = np.max([np.abs(np.cumsum(episode.rewards, axis=0)).max(axis=0) for episode in data], axis=0)
+    for acting in (run.policy, run.twin):
+        np.testing.assert_allclose(acting.policy.encoder.accrued_range, np.log1p(reach), rtol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def polished(together, data):
+    states, hypers = together
+    rough, hyper = member(states, 0), member(hypers, 0)
+    smooth = polish(rough, hyper, data, SETTING)
+    return rough, smooth, *(report_ratios(state, hyper, data, SETTING) for state in (rough, smooth))
+
+
+def test_polish_lowers_the_dual(polished):
+    _, _, before, after = polished
+    assert float(after.dual_value) < float(before.dual_value)
+
+
+def test_polish_conserves_mass_and_balances_its_own_features(polished):
+    _, _, before, after = polished
+    assert float(after.mass_violation) < 1e-2 < float(before.mass_violation)
+    assert float(after.flow_violation) < float(before.flow_violation)
+
+
+def test_polish_makes_the_slack_what_the_ratios_attain(polished, data):
+    _, smooth, _, after = polished
+    objective = bsr(CHOICES[0][0])
+    gain = float(objective.aggregation(smooth.slack))
+    assert float(after.claimed_value) == pytest.approx(gain, abs=1e-3)
+
+
+def test_polish_leaves_a_network_of_the_same_form(polished):
+    rough, smooth, _, _ = polished
+    for old, new in zip(leaves(rough.average), leaves(smooth.average), strict=True):
+        assert (old.shape, old.dtype) == (new.shape, new.dtype)
+        assert np.all(np.isfinite(new))
+    value = smooth.average(jnp.zeros(1, jnp.int32), jnp.zeros(2), jnp.zeros((), jnp.int32))
+    assert value.shape == ()
