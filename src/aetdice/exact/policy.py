@@ -70,7 +70,7 @@ class TabularPolicy:
         return visits
 
     def outcomes(self) -> ReturnDistribution:
-        """The exact distribution of returns, likeliest first."""
+        """The exact distribution of returns, likeliest first; equally likely ones in their own order."""
         pieces = [
             (layer.accrued[layer.final], visited[layer.final])
             for layer, visited in zip(self.space.layers, self.visits(), strict=True)
@@ -80,8 +80,9 @@ class TabularPolicy:
         returns, mass = returns[mass > 0], mass[mass > 0]
         first, group = number_vectors(np.zeros(mass.size, dtype=np.int64), returns)
         probabilities = np.bincount(group, mass)
-        order = np.argsort(-probabilities, kind="stable")
-        return ReturnDistribution(returns[first][order], probabilities[order])
+        distinct = returns[first]
+        order = np.lexsort((*distinct.T[::-1], -probabilities.round(9)))
+        return ReturnDistribution(distinct[order], probabilities[order])
 
     def at(self, state: int, accrued: Sequence[float], time: int) -> Float[np.ndarray, " a"]:
         """The action probabilities in one augmented state."""
