@@ -21,9 +21,10 @@ from aetdice.envs.taxi_data import collect_fair_taxi
 from aetdice.evaluation import rollout_returns
 from aetdice.exact import TabularMOMDP, enumerate_space, solve
 from aetdice.objectives import bsr, esr, ser
+from aetdice.preparation import TrainingConfig
 from aetdice.results import versions, write_json
 from aetdice.runs import Member, select
-from aetdice.training import TrainingConfig, train
+from aetdice.training import train
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 BETAS = (1e-3, 3e-4, 1e-4)

@@ -16,8 +16,9 @@ from aetdice.objectives import (
     safe_cobb_douglas,
     ser,
 )
+from aetdice.preparation import TrainingConfig
 from aetdice.results import versions
-from aetdice.training import TrainingConfig, train
+from aetdice.training import train
 
 __version__ = versions()["aetdice"]
 

@@ -15,10 +15,11 @@ from aetdice.evaluation import evaluate_returns, sample_returns, standard_object
 from aetdice.exact import solve
 from aetdice.objectives import Objective, named_objective, written_objective
 from aetdice.policies import ActingPolicy
+from aetdice.preparation import TrainingConfig, members_of
 from aetdice.results import versions, write_json
 from aetdice.runs import Member, Run
 from aetdice.sources import Source
-from aetdice.training import Report, TrainingConfig, members_of, train
+from aetdice.training import Report, train
 
 CONFIG, RESULT = "config.json", "result.json"
 EVALUATION_SEED = 1234

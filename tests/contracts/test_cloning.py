@@ -16,7 +16,7 @@ from aetdice.data.resident import resident
 from aetdice.envs import FairTaxi
 from aetdice.envs.taxi_data import collect_fair_taxi
 from aetdice.objectives import Identity
-from aetdice.training import _tickets
+from aetdice.preparation import tickets_for
 
 KEY = jax.random.key(0)
 
@@ -74,7 +74,7 @@ RATIOS = np.random.default_rng(0).gamma(1.0, size=DATA.steps.count)
 
 def tickets(ratios, floor=0.01):
     blank = RatioReport(*[jnp.zeros(())] * len(RatioReport._fields))
-    return _tickets(blank._replace(ratios=jnp.asarray(ratios, jnp.float32)), DATA, floor).astype(np.int64)
+    return tickets_for(blank._replace(ratios=jnp.asarray(ratios, jnp.float32)), DATA, floor).astype(np.int64)
 
 
 def test_extraction_ignores_a_factor_of_each_time_step():

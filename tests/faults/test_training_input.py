@@ -10,8 +10,8 @@ from lessons import TINY, tiny_episodes, tiny_run
 from aetdice import Episode, Episodes, InputError, bsr, esr, lsr, ser
 from aetdice.cli import main
 from aetdice.jobs import Job, evaluate
+from aetdice.preparation import TrainingConfig
 from aetdice.sources import Source
-from aetdice.training import TrainingConfig
 
 
 def refused(message):

@@ -16,7 +16,8 @@ from aetdice.dice import FiniteHorizon, ratio
 from aetdice.exact import TabularPolicy, uniform_policy
 from aetdice.networks import Nu, Policy
 from aetdice.objectives import DIVERGENCES, Identity
-from aetdice.training import TrainingConfig, train
+from aetdice.preparation import TrainingConfig
+from aetdice.training import train
 
 HORIZON, EPISODES, BETA = 4, 200, 0.1
 

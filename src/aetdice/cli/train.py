@@ -25,9 +25,10 @@ from aetdice.cli.options import TaxiOptions
 from aetdice.envs.taxi_data import EPISODES
 from aetdice.errors import InputError
 from aetdice.jobs import CONFIG, Job, evaluate, start
+from aetdice.preparation import TrainingConfig
 from aetdice.report.tables import evaluation_report, training_report
 from aetdice.sources import Source
-from aetdice.training import Report, TrainingConfig
+from aetdice.training import Report
 
 
 @dataclass(frozen=True)
