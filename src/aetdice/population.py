@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
 
 from aetdice.algorithms.cloning import CloningState, draw, init_cloning, update_cloning
@@ -125,7 +124,3 @@ def product(**choices: Sequence[Any]) -> list[dict[str, Any]]:
     for name, values in choices.items():
         combinations = [{**c, name: value} for c in combinations for value in values]
     return combinations
-
-
-def as_numpy(tree: T) -> T:
-    return jax.tree.map(lambda leaf: np.asarray(leaf) if eqx.is_array(leaf) else leaf, tree)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import complaint
 
 from aetdice import __version__
 from aetdice.cli import main
@@ -16,18 +17,6 @@ SMALL_TAXI = (
     *("solve", "fair-taxi", "--size", "4", "--origins", "0,0", "3,3", "--destinations", "0,2", "3,1"),
     *("--start", "1,1", "--horizon", "10"),
 )
-
-
-def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """What the command line says when it refuses: exactly one line, nothing on stdout."""
-    with pytest.raises(SystemExit) as stopped:
-        main(list(arguments))
-    captured = capsys.readouterr()
-    assert stopped.value.code == 2
-    assert captured.out == ""
-    assert captured.err.startswith("error: ")
-    assert captured.err.count("\n") == 1
-    return captured.err.removeprefix("error: ").strip()
 
 
 def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -6,9 +6,9 @@ import re
 import numpy as np
 import pytest
 from lessons import TINY, tiny_episodes, tiny_run
+from refusals import complaint
 
 from aetdice import Episode, Episodes, InputError, bsr, esr, lsr, ser
-from aetdice.cli import main
 from aetdice.jobs import Job, evaluate
 from aetdice.preparation import TrainingConfig
 from aetdice.sources import Source
@@ -105,18 +105,6 @@ def test_one_episode_with_one_objective_is_learned():
 # The command line.
 
 TRAIN = ("train", "--dataset-episodes", "5", "--horizon", "4", "--episodes", "5")
-
-
-def complaint(capsys, *arguments):
-    """What the command line says when it refuses: one line on stderr."""
-    with pytest.raises(SystemExit) as stopped:
-        main(list(arguments))
-    captured = capsys.readouterr()
-    assert stopped.value.code == 2
-    assert captured.out == ""
-    assert captured.err.startswith("error: ")
-    assert captured.err.count("\n") == 1
-    return captured.err.removeprefix("error: ").strip()
 
 
 @pytest.mark.parametrize(
