@@ -120,7 +120,7 @@ def test_rewards_that_overflow_when_summed_are_refused():
         (lambda: FairTaxi(start=(1, 1, 1)), "a row and a column"),
     ],
 )
-def test_whole_numbers_are_asked_for(build, message):
+def test_whole_numbers_are_asked_for(without_type_checks, build, message):
     with pytest.raises(InputError, match=message):
         build()
 
