@@ -21,7 +21,7 @@ from aetdice.envs.taxi_data import collect_fair_taxi
 from aetdice.evaluation import rollout_returns
 from aetdice.exact import TabularMOMDP, enumerate_space, solve
 from aetdice.objectives import bsr, esr, ser
-from aetdice.preparation import TrainingConfig
+from aetdice.config import TrainingConfig
 from aetdice.results import versions, write_json
 from aetdice.runs import Member, select
 from aetdice.training import train
@@ -32,9 +32,9 @@ SEEDS = (0, 1, 2)
 EVALUATION_EPISODES = 4000
 COLUMNS = {"ESR": esr(), "BSR[alpha=0.5]": bsr(0.5), "SER": ser()}
 FULL = TrainingConfig(
-    hidden=(256, 256, 256), batch=1024, dual_steps=24_000, cloning_steps=6_000, holdout=0.1, chunk=2_000
+    hidden=(256, 256, 256), batch=1024, value_steps=24_000, cloning_steps=6_000, holdout=0.1, chunk=2_000
 )
-QUICK = TrainingConfig(hidden=(32, 32), batch=64, dual_steps=200, cloning_steps=100, holdout=0.1)
+QUICK = TrainingConfig(hidden=(32, 32), batch=64, value_steps=200, cloning_steps=100, holdout=0.1)
 
 
 def main() -> None:

@@ -7,11 +7,11 @@ import numpy as np
 from problems import random_tables, uniform_episodes
 
 from aetdice import Episodes, Objective, TabularMOMDP, bsr
-from aetdice.preparation import TrainingConfig
+from aetdice.config import TrainingConfig
 from aetdice.runs import Run
 from aetdice.training import train
 
-TINY = TrainingConfig(hidden=(8,), batch=16, dual_steps=100, cloning_steps=100, chunk=25, holdout=0.0)
+TINY = TrainingConfig(hidden=(8,), batch=16, value_steps=100, cloning_steps=100, chunk=25, holdout=0.0)
 
 
 def tiny_episodes(seed: int = 0) -> Episodes:

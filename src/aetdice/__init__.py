@@ -2,6 +2,7 @@
 
 import importlib.util
 
+from aetdice.config import TrainingConfig
 from aetdice.data import Episode, Episodes, augment
 from aetdice.errors import InputError
 from aetdice.exact import OfflineProblem, TabularMOMDP, enumerate_space, solve, solve_dual, solve_program
@@ -16,7 +17,6 @@ from aetdice.objectives import (
     safe_cobb_douglas,
     ser,
 )
-from aetdice.preparation import TrainingConfig
 from aetdice.results import versions
 from aetdice.training import train
 

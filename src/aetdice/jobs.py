@@ -1,28 +1,35 @@
 """Training as a job in a folder: config in, metrics and checkpoints between, policies and result out."""
 
+import itertools
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
+from aetdice.config import TrainingConfig
 from aetdice.envs import Environment
 from aetdice.errors import InputError
 from aetdice.evaluation import evaluate_returns, sample_returns, standard_objectives
-from aetdice.exact import solve
-from aetdice.objectives import Objective, named_objective, written_objective
+from aetdice.exact import AugmentedSpace, solve
+from aetdice.objectives import Objective, described_objective
 from aetdice.policies import ActingPolicy
-from aetdice.preparation import TrainingConfig, members_of
+from aetdice.preparation import algorithm_for, members_of
 from aetdice.results import versions, write_json
-from aetdice.runs import Member, Run
+from aetdice.runs import Run, Selection
 from aetdice.sources import Source
+from aetdice.tracking import Tracker
 from aetdice.training import Report, train
 
 CONFIG, RESULT = "config.json", "result.json"
 EVALUATION_SEED = 1234
+SWEPT = ("alpha", "rho")
+"""Options of an objective that take several values, each another objective."""
+THRESHOLDED = ("esr", "bsr")
+"""Objectives whose F is continued below the environment's threshold."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +38,13 @@ class Job:
 
     source: Source
     objective: dict[str, Any]
-    """`name` and options, or `utility` and `aggregation`; a list of values is a sweep."""
-    beta: tuple[float, ...]
-    learning_rate: tuple[float, ...]
-    seed: tuple[int, ...]
-    training: TrainingConfig
+    """What `described_objective` reads; lists under `alpha` or `rho` are sweeps."""
+    algorithm: str = "aetdice"
+    sweeps: dict[str, list[float]] = field(default_factory=dict)
+    """Values of the algorithm's own hyper-parameters."""
+    learning_rate: tuple[float, ...] = (1e-3,)
+    seed: tuple[int, ...] = (0,)
+    training: TrainingConfig = TrainingConfig()
     episodes: int = 2000
     """Evaluation episodes per policy."""
 
@@ -49,42 +58,39 @@ class Job:
             raise InputError(f"{folder} is not a run: it has no {CONFIG}")
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
-            training: dict[str, Any] = {
-                k: tuple(v) if isinstance(v, list) else v for k, v in content["training"].items()
-            }
-            return cls(
-                source=Source(**content["source"]),
-                objective=content["objective"],
-                beta=tuple(content["beta"]),
-                learning_rate=tuple(content["learning_rate"]),
-                seed=tuple(content["seed"]),
-                training=TrainingConfig(**training),
-                episodes=content["episodes"],
-            )
-        except (KeyError, TypeError, ValueError) as error:
+            content.pop("versions", None)
+            training: dict[str, Any] = content["training"]
+            content["training"] = TrainingConfig(**{**training, "hidden": tuple(training["hidden"])})
+            content["source"] = Source(**content["source"])
+            for name in ("learning_rate", "seed"):
+                content[name] = tuple(content[name])
+            return cls(**content)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} cannot be read: {error}") from error
 
     def objectives(self, environment: Environment) -> list[Objective]:
-        """The objectives of the sweep."""
-        count, horizon = len(environment.objectives), environment.horizon
+        """The objectives of the sweep: every combination of α and ρ."""
         options = dict(self.objective)
-        if "utility" in options:
-            return [written_objective(**options, objectives=count, horizon=horizon)]
-        name = options.pop("name")
-        swept = next(
-            (
-                key
-                for key, value in options.items()
-                if key != "weights" and isinstance(value, Sequence) and not isinstance(value, str)
-            ),
-            None,
-        )
-        if swept is None:
-            return [named_objective(name, options)]
-        return [named_objective(name, {**options, swept: value}) for value in options[swept]]
+        if options.get("objective") in THRESHOLDED:
+            options.setdefault("threshold", environment.utility_threshold)
+        swept = {name: _several(options.pop(name)) for name in SWEPT if options.get(name) is not None}
+        return [
+            described_objective(
+                {**options, **dict(zip(swept, values, strict=True))},
+                len(environment.objectives),
+                environment.horizon,
+            )
+            for values in itertools.product(*swept.values())
+        ]
 
 
-def start(job: Job, folder: Path, report: Report | None = None) -> dict[str, Any]:
+def _several(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def start(
+    job: Job, folder: Path, report: Report | None = None, trackers: tuple[Tracker, ...] = ()
+) -> dict[str, Any]:
     """Train, evaluate and write everything to the folder; goes on where an earlier start was cut off."""
     environment = job.source.environment()
     objectives, dataset = job.objectives(environment), job.source.dataset()
@@ -92,90 +98,121 @@ def start(job: Job, folder: Path, report: Report | None = None) -> dict[str, Any
         raise InputError(f"at least one evaluation episode is needed, not {job.episodes}")
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder} is a file, not a folder")
-    members_of(dataset, objectives, job.beta, job.learning_rate, job.seed)  # before anything is written
+    learner = algorithm_for(job.algorithm, environment.horizon, job.training)
+    members_of(
+        dataset, objectives, learner, job.sweeps, job.learning_rate, job.seed
+    )  # before anything is written
     write_json(folder / CONFIG, job.record())
     run = train(
         dataset,
         objectives,
+        algorithm=job.algorithm,
         horizon=environment.horizon,
-        beta=job.beta,
+        **job.sweeps,
         seed=job.seed,
         learning_rate=job.learning_rate,
         config=job.training,
         out=folder,
         report=report,
+        trackers=trackers,
     )
     for index, member in enumerate(run.members):
         member.policy.save(folder / f"policy-{index}.npz")
         member.twin.save(folder / f"twin-{index}.npz")
-    result = summarise(job, run, environment)
+    result = {**summarise(run, environment, job.source.space(), job.episodes), "config": job.record()}
     write_json(folder / RESULT, result)
     return result
 
 
-def summarise(job: Job, run: Run, environment: Environment) -> dict[str, Any]:
-    """The result file: every member's scores, and the seed mean at the selected setting."""
-    rows = [_score(member, environment, job.episodes) for member in run.members]
-    chosen = [rows[run.members.index(member)] for member in run.chosen()]
-    objective = run.members[run.selected].objective
-    exact = solve(job.source.space(), objective, check=False)
-    data = float(objective.score(run.data_returns, jax.random.key(0)).value)
-    means = {name: float(np.mean([row[name] for row in chosen])) for name in ("score", "twin_score")}
-    gap = exact.value - means["twin_score"]
+def summarise(
+    run: Run, environment: Environment, space: AugmentedSpace | None, episodes: int
+) -> dict[str, Any]:
+    """The result file: every member's scores, and for each objective the seed mean at its setting.
+
+    The first objective's summary stands at the top level as well.
+    """
+    rows = _score_members(run, environment, episodes)
+    summaries = [_summarise(run, selection, rows, space) for selection in run.selections]
     return {
-        "objective": objective.name,
+        **summaries[0],
         "units": "the environment's own reward units",
+        "by_objective": summaries,
         "members": rows,
-        "selected": {"index": run.selected, "params": run.members[run.selected].params, "rule": run.rule},
-        **means,
-        "data_score": data,
-        "exact_score": exact.value,
-        "gap_share": (means["score"] - means["twin_score"]) / gap if gap else 0.0,
-        "verdict": run.verdict.words,
-        "trusted": run.verdict.trusted,
         "seconds": run.seconds,
-        "config": job.record(),
         "versions": run.versions,
     }
 
 
-def _score(member: Member, environment: Environment, episodes: int) -> dict[str, Any]:
-    objectives = standard_objectives(member.objective)
-    own = evaluate_returns(
-        sample_returns(member.policy.policy, environment, episodes, EVALUATION_SEED), objectives
-    )
-    twin = evaluate_returns(
-        sample_returns(member.twin.policy, environment, episodes, EVALUATION_SEED), objectives
-    )
+def _summarise(
+    run: Run, selection: Selection, rows: list[dict[str, Any]], space: AugmentedSpace | None
+) -> dict[str, Any]:
+    member, chosen = run.members[selection.chosen], [rows[i] for i in run.seeds_of(selection)]
+    means = {name: float(np.mean([row[name] for row in chosen])) for name in ("score", "twin_score")}
+    exact = None if space is None else solve(space, member.objective, check=False).value
+    gap = None if exact is None else exact - means["twin_score"]
     return {
-        "params": member.params,
-        "score": own["scores"]["trained"]["value"],
-        "twin_score": twin["scores"]["trained"]["value"],
-        "scores": own["scores"],
-        "twin_scores": twin["scores"],
-        "evaluation": {key: value for key, value in own.items() if key != "scores"},
-        "diagnostics": member.diagnostics,
+        "objective": member.objective.name,
+        "selected": {"index": selection.chosen, "params": member.params, "rule": selection.rule},
+        **means,
+        "data_score": float(member.objective.score(run.data_returns, jax.random.key(0)).value),
+        "exact_score": exact,
+        "gap_share": (means["score"] - means["twin_score"]) / gap if gap else None,
         "verdict": member.verdict.words,
+        "trusted": member.verdict.trusted,
     }
 
 
-def evaluate(folder: Path, episodes: int, seed: int = EVALUATION_SEED) -> dict[str, Any]:
-    """Evaluate the selected policy of a finished run, its twin beside it."""
-    job = Job.read(folder)
-    result = read_result(folder)
+def _score_members(run: Run, environment: Environment, episodes: int) -> list[dict[str, Any]]:
+    twins = {
+        member.params["seed"]: sample_returns(member.twin.policy, environment, episodes, EVALUATION_SEED)
+        for member in {m.params["seed"]: m for m in run.members}.values()
+    }
+    rows = []
+    for member in run.members:
+        objectives = standard_objectives(member.objective, environment.utility_threshold)
+        returns = sample_returns(member.policy.policy, environment, episodes, EVALUATION_SEED)
+        own, twin = (
+            evaluate_returns(sampled, objectives) for sampled in (returns, twins[member.params["seed"]])
+        )
+        rows.append(
+            {
+                "params": member.params,
+                "score": own["scores"]["trained"]["value"],
+                "twin_score": twin["scores"]["trained"]["value"],
+                "scores": own["scores"],
+                "twin_scores": twin["scores"],
+                "evaluation": {key: value for key, value in own.items() if key != "scores"},
+                "diagnostics": member.diagnostics,
+                "verdict": member.verdict.words,
+            }
+        )
+    return rows
+
+
+def evaluate(
+    folder: Path, episodes: int, seed: int = EVALUATION_SEED, index: int | None = None
+) -> dict[str, Any]:
+    """Evaluate a policy of a finished run, by default the selected one, its twin beside it."""
+    job, result = Job.read(folder), read_result(folder)
     environment = job.source.environment()
-    index = result["selected"]["index"]
-    objective = _objective_of(job, environment, index)
-    objectives = standard_objectives(objective)
+    index = result["selected"]["index"] if index is None else index
+    count = len(result["members"])
+    if not 0 <= index < count:
+        raise InputError(f"{folder} has members 0 to {count - 1}, not {index}")
+    each = job.objectives(environment)
+    objective = each[index // (count // len(each))]
+    objectives = standard_objectives(objective, environment.utility_threshold)
     policies = {kind: ActingPolicy.load(folder / f"{kind}-{index}.npz") for kind in ("policy", "twin")}
+    exact = next((s["exact_score"] for s in result["by_objective"] if s["objective"] == objective.name), None)
     return {
         "objective": objective.name,
+        "member": index,
         "seed": seed,
         **{
             kind: evaluate_returns(sample_returns(policy.policy, environment, episodes, seed), objectives)
             for kind, policy in policies.items()
         },
-        "exact_score": result["exact_score"],
+        "exact_score": exact,
         "versions": versions(),
     }
 
@@ -188,8 +225,3 @@ def read_result(folder: Path) -> Mapping[str, Any]:
         )
     content: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return content
-
-
-def _objective_of(job: Job, environment: Environment, index: int) -> Objective:
-    objectives = job.objectives(environment)
-    return objectives[index // (len(job.beta) * len(job.learning_rate) * len(job.seed))]

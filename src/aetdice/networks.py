@@ -1,6 +1,7 @@
 """Networks on augmented states: an encoder, a multilayer perceptron, ν, and policies."""
 
 import abc
+import dataclasses
 import itertools
 import math
 
@@ -82,6 +83,10 @@ class Encoder(eqx.Module):
             entries.append(jax.nn.one_hot(joint, math.prod(self.sizes)))
         return jnp.concatenate(entries)
 
+    def without_time(self) -> "Encoder":
+        """For a ν whose heads tell the time."""
+        return dataclasses.replace(self, use_time=False)
+
     @property
     def features(self) -> int:
         observation = jnp.zeros(len(self.centre), jnp.int32)
@@ -111,14 +116,16 @@ class Nu(eqx.Module):
 
     encoder: Encoder
     net: Perceptron
-    offsets: Float[Array, " horizon"]
-    """A constant per time step: its optimality is the conservation of mass."""
+    offsets: Float[Array, " constants"]
+    """A constant per time step: its optimality is the conservation of mass. Or one for all."""
 
-    def __init__(self, encoder: Encoder, hidden: tuple[int, ...], heads: int, key: PRNGKeyArray) -> None:
+    def __init__(
+        self, encoder: Encoder, hidden: tuple[int, ...], heads: int, constants: int, key: PRNGKeyArray
+    ) -> None:
         """`heads` = 1 takes time as an input; more take it as the index of a head."""
         self.encoder = encoder
         self.net = Perceptron((encoder.features, *hidden, heads), key)
-        self.offsets = jnp.zeros(encoder.horizon, jnp.float32)
+        self.offsets = jnp.zeros(constants, jnp.float32)
 
     def heads(self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"]) -> Float[Array, " heads"]:
         """ν at every time step, where each has a head."""
@@ -128,8 +135,12 @@ class Nu(eqx.Module):
         self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
     ) -> Float[Array, ""]:
         values = self.net(self.encoder(observation, accrued, time))
-        now = jnp.minimum(time, self.offsets.shape[0] - 1)
-        return values[now if values.shape[0] > 1 else 0] + self.offsets[now]
+        return _at(values, time) + _at(self.offsets, time)
+
+
+def _at(entries: Float[Array, " k"], time: Int[Array, ""]) -> Float[Array, ""]:
+    """The entry of a time step, the last one beyond the end."""
+    return entries[jnp.minimum(time, entries.shape[0] - 1)]
 
 
 class PolicyHead(eqx.Module):

@@ -6,12 +6,19 @@ from typing import Any, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from aetdice.algorithms.cloning import CloningState, draw, init_cloning, update_cloning
-from aetdice.algorithms.dice import DiceHyper, DiceSetting, DualState, init_dual, update_dual
+from aetdice.algorithms.algorithm import Algorithm
+from aetdice.algorithms.cloning import (
+    CloningState,
+    Lessons,
+    cloning_loss,
+    draw,
+    init_cloning,
+    update_cloning,
+)
 from aetdice.data.resident import ResidentData
-from aetdice.networks import Encoder, Nu, Policy, PolicyHead
+from aetdice.networks import Encoder, Policy, PolicyHead
 
 T = TypeVar("T")
 
@@ -32,19 +39,13 @@ def _compact(leaf: Any) -> Array:
 
 
 @eqx.filter_jit
-def start_duals(
-    encoder: Encoder,
-    hidden: tuple[int, ...],
-    heads: int,
-    hypers: DiceHyper,
-    seeds: Int[Array, " members"],
-    data: ResidentData,
-    setting: DiceSetting,
-) -> DualState:
-    """Fresh ν and slacks; a member's depend on its own seed alone."""
+def start_values(
+    algorithm: Algorithm, encoder: Encoder, hypers: Any, seeds: Int[Array, " members"], data: ResidentData
+) -> Any:
+    """Fresh states of the first stage; a member's depends on its own seed alone."""
 
-    def start(hyper: DiceHyper, seed: Int[Array, ""]) -> DualState:
-        return init_dual(Nu(encoder, hidden, heads, _key(seed, 0)), hyper, data, setting)
+    def start(hyper: Any, seed: Int[Array, ""]) -> Any:
+        return algorithm.init(encoder, hyper, data, _key(seed, 0))
 
     return eqx.filter_vmap(start)(hypers, seeds)
 
@@ -62,29 +63,32 @@ def start_policies(
 
 
 @eqx.filter_jit
-def train_duals(
-    states: DualState,
-    hypers: DiceHyper,
+def train_values(
+    algorithm: Algorithm,
+    states: Any,
+    hypers: Any,
     seeds: Int[Array, " members"],
     data: ResidentData,
     steps: Int[Array, " chunk"],
-    setting: DiceSetting,
-) -> DualState:
-    """A chunk of dual updates for every member; the batch of a step depends on seed and step."""
+) -> Any:
+    """A chunk of first-stage updates for every member; the batch of a step depends on seed and step."""
 
-    def update(state: DualState, hyper: DiceHyper, seed: Int[Array, ""], step: Int[Array, ""]) -> DualState:
-        batch_key, start_key = jax.random.split(jax.random.fold_in(_key(seed, 2), step))
-        rows = jax.random.randint(batch_key, (setting.batch,), 0, data.steps.count)
-        starts = jax.random.randint(start_key, (setting.starts,), 0, data.initial.shape[0])
-        return update_dual(state, hyper, data, rows, data.initial[starts], step.astype(jnp.float32), setting)
+    def update(state: Any, hyper: Any, seed: Int[Array, ""], step: Int[Array, ""]) -> Any:
+        return algorithm.update(state, hyper, data, jax.random.fold_in(_key(seed, 2), step), step)
 
     return _scan(update, states, (hypers, seeds), steps)
 
 
 @eqx.filter_jit
+def report_values(algorithm: Algorithm, states: Any, hypers: Any, data: ResidentData) -> dict[str, Array]:
+    """Every member's metrics on a dataset."""
+    return eqx.filter_vmap(lambda state, hyper: algorithm.report(state, hyper, data).metrics)(states, hypers)
+
+
+@eqx.filter_jit
 def train_policies(
     states: CloningState,
-    tickets: UInt32[Array, "members steps"],
+    lessons: Lessons,
     learning_rates: Float[Array, " members"],
     seeds: Int[Array, " members"],
     data: ResidentData,
@@ -95,12 +99,21 @@ def train_policies(
     """A chunk of cloning updates for every policy."""
 
     def update(
-        state: CloningState, tickets: Array, rate: Array, seed: Array, step: Int[Array, ""]
+        state: CloningState, lessons: Lessons, rate: Array, seed: Array, step: Int[Array, ""]
     ) -> CloningState:
-        rows = draw(tickets, jax.random.fold_in(_key(seed, 3), step), batch)
-        return update_cloning(state, data.steps.take(rows), rate, step.astype(jnp.float32) / total)
+        rows = draw(lessons.tickets, jax.random.fold_in(_key(seed, 3), step), batch)
+        weights = jnp.ones(batch) if lessons.weights is None else lessons.weights[rows]
+        progress = step.astype(jnp.float32) / total
+        return update_cloning(state, data.steps.take(rows), weights, rate, progress)
 
-    return _scan(update, states, (tickets, learning_rates, seeds), steps)
+    return _scan(update, states, (lessons, learning_rates, seeds), steps)
+
+
+@eqx.filter_jit
+def fit_of_policies(states: CloningState, data: ResidentData) -> Float[Array, " members"]:
+    """E[log π(a|s̃)] of every policy over a dataset."""
+    weight = data.steps.weight / jnp.mean(data.steps.weight)
+    return eqx.filter_vmap(lambda state: -cloning_loss(state.policy, data.steps, weight))(states)
 
 
 def _scan(update: Any, states: Any, each: tuple[Any, ...], steps: Int[Array, " chunk"]) -> Any:

@@ -1,106 +1,60 @@
 """From a dataset and a configuration to what training needs: members, networks and data on the device."""
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, UInt8, UInt32
+from jaxtyping import Array, Float, UInt8
 
-from aetdice.algorithms.cloning import lottery
-from aetdice.algorithms.diagnostics import RatioReport
-from aetdice.algorithms.dice import DiceHyper, DiceSetting
+from aetdice.algorithms.algorithm import Algorithm
+from aetdice.algorithms.cloning import Lessons, lottery
+from aetdice.algorithms.learners import ALGORITHMS, Dice
+from aetdice.config import TrainingConfig
 from aetdice.data import Episodes, accrue, augment
 from aetdice.data.resident import ResidentData, resident
 from aetdice.dice import FiniteHorizon
 from aetdice.errors import InputError
 from aetdice.networks import Categorical, Encoder, GaussianMixture, PolicyHead
-from aetdice.objectives import DIVERGENCES, Identity, Objective, check_objective
+from aetdice.objectives import Identity, Objective, check_objective
 from aetdice.population import product
 
+PROBE_STEPS = 10_000
+"""About how many steps of the training set are looked at between chunks."""
 
-@dataclass(frozen=True)
-class TrainingConfig:
-    """How to train; the same for every member of a population."""
 
-    hidden: tuple[int, ...] = (256, 256)
-    """Widths of the hidden layers of ν and of the policies."""
-    batch: int = 512
-    """Steps per update, in both stages."""
-    dual_steps: int = 15_000
-    """Updates of ν."""
-    cloning_steps: int = 4_000
-    """Updates of the policies."""
-    first_beta: float = 0.1
-    """Where β starts to fall from."""
-    annealing: float = 0.5
-    """The share of the dual stage during which β falls."""
-    averaging: float = 0.999
-    """Decay of ν's average."""
-    slack_rate: float = 3e-3
-    """Step of the slack towards the utilities that the ratios attain."""
-    polish: bool = True
-    """Solve for the last layer of ν exactly before cloning."""
-    floor: float = 0.01
-    """Share of cloning steps drawn from the behaviour, for states the ratios leave out."""
-    divergence: Literal["chi2", "soft-chi2", "kl"] = "chi2"
-    """The φ of the regulariser."""
-    time: Literal["input", "heads", "augmented"] = "input"
-    """How ν knows the time: as an input, by one head per step, or so with the paper's augmentation."""
-    accrued: bool = True
-    """Let ν and the policies see the accrued reward; needless for affine F only."""
-    terminal_reward: bool = False
-    """Pay F(R) - F(0) at the end of an episode instead of along the way."""
-    components: int = 5
-    """Gaussians in the policy mixture for continuous actions."""
-    holdout: float | None = None
-    """Share of episodes kept for choosing β; by default a tenth if there are several, else none."""
-    precision: Literal["highest", "tensorfloat32", "bfloat16"] = "highest"
-    """Of matrix products, where the device offers a choice."""
-    chunk: int = 500
-    """Updates between reports and checkpoints."""
-
-    def __post_init__(self) -> None:
-        positive = {"batch": self.batch, "dual_steps": self.dual_steps, "cloning_steps": self.cloning_steps}
-        for name, value in {**positive, "chunk": self.chunk, "components": self.components}.items():
-            if value < 1:
-                raise InputError(f"{name} must be at least 1, not {value}")
-        if not self.hidden or min(self.hidden) < 1:
-            raise InputError(f"hidden needs at least one positive width, not {self.hidden}")
-        if self.holdout is not None and not 0 <= self.holdout < 1:
-            raise InputError(f"holdout is a share of the episodes below 1, not {self.holdout}")
-        for name, share in {"floor": self.floor, "averaging": self.averaging}.items():
-            if not 0 <= share <= 1:
-                raise InputError(f"{name} is a share between 0 and 1, not {share}")
-        for name, share in {"annealing": self.annealing, "slack_rate": self.slack_rate}.items():
-            if not 0 < share <= 1:
-                raise InputError(f"{name} is a share above 0 and at most 1, not {share}")
-        if not np.isfinite(self.first_beta) or self.first_beta <= 0:
-            raise InputError(f"first_beta must be positive, not {self.first_beta}")
+def algorithm_for(name: str, horizon: int, config: TrainingConfig) -> Algorithm:
+    if name not in ALGORITHMS:
+        raise InputError(f"unknown algorithm {name!r}; known algorithms: {', '.join(ALGORITHMS)}")
+    return ALGORITHMS[name](horizon, config)
 
 
 def members_of(
     dataset: Episodes,
     objectives: Sequence[Objective],
-    beta: float | Sequence[float],
+    algorithm: Algorithm,
+    sweeps: Mapping[str, float | Sequence[float] | None],
     learning_rate: float | Sequence[float],
     seed: int | Sequence[int],
 ) -> list[dict[str, Any]]:
     """Every combination of the values, each checked; `InputError` names what is wrong."""
-    choices = product(
-        objective=objectives,
-        beta=_several(beta),
-        learning_rate=_several(learning_rate),
-        seed=_several(seed),
-    )
+    for name, value in sweeps.items():
+        if value is not None and name not in algorithm.sweeps:
+            takes = ", ".join(algorithm.sweeps) or "no hyper-parameters of its own"
+            raise InputError(f"this algorithm has no {name}; it takes {takes}")
+    own = {
+        name: _several(default if sweeps.get(name) is None else sweeps[name])
+        for name, default in algorithm.sweeps.items()
+    }
+    choices = product(objective=objectives, **own, learning_rate=_several(learning_rate), seed=_several(seed))
     if not choices:
-        raise InputError("objective, beta, learning_rate and seed need at least one value each")
+        names = ", ".join(["objective", *own, "learning_rate"])
+        raise InputError(f"{names} and seed need at least one value each")
     for choice in choices:
-        for name in ("beta", "learning_rate"):
+        for name in ("learning_rate", *own):
             if not np.isfinite(choice[name]) or choice[name] <= 0:
                 raise InputError(f"{name} must be positive, not {choice[name]}")
     shapes = [jax.tree.map(np.shape, objective) for objective in objectives]
@@ -110,26 +64,58 @@ def members_of(
         )
     for objective in objectives:
         check_objective(objective, dataset.returns)
+        algorithm.check(objective, len(dataset.objectives))
     return choices
 
 
+def hyper_of(choice: Mapping[str, Any], algorithm: Algorithm) -> Any:
+    own = {name: choice[name] for name in algorithm.sweeps}
+    return algorithm.hyper(choice["objective"], choice["learning_rate"], **own)
+
+
 def split(
-    dataset: Episodes, horizon: int, config: TrainingConfig, betas: int
+    dataset: Episodes, horizon: int, config: TrainingConfig, algorithm: Algorithm, settings: int
 ) -> tuple[ResidentData, ResidentData | None]:
-    """The training part and, where β has to be chosen, the part kept for it."""
-    share = config.holdout if config.holdout is not None else (0.1 if betas > 1 else 0.0)
+    """The training part and, where there are settings to choose from, the part kept for choosing."""
+    share = config.holdout if config.holdout is not None else (0.1 if settings > 1 else 0.0)
     count = round(share * len(dataset))
     if count == 0:
-        return resident(augment(dataset, Identity(), horizon)), None
+        return onto_device(dataset, horizon, algorithm), None
     if count == len(dataset):
         raise InputError(f"a holdout of {share:g} leaves none of the {len(dataset)} episodes for training")
     order = np.random.default_rng(0).permutation(len(dataset))
-    parts = (sorted(order[count:].tolist()), sorted(order[:count].tolist()))
-    training, kept = (Episodes.from_list([dataset[i] for i in part], dataset.objectives) for part in parts)
-    return resident(augment(training, Identity(), horizon)), resident(augment(kept, Identity(), horizon))
+    training, kept = (_part(dataset, part) for part in (order[count:], order[:count]))
+    return onto_device(training, horizon, algorithm), onto_device(kept, horizon, algorithm)
 
 
-def encoder_for(dataset: Episodes, horizon: int, config: TrainingConfig) -> Encoder:
+def probe_of(dataset: Episodes, horizon: int, algorithm: Algorithm) -> ResidentData:
+    """A few episodes, spread over the dataset, to look at between chunks."""
+    count = min(len(dataset), max(1, PROBE_STEPS * len(dataset) // dataset.steps))
+    rows = np.linspace(0, len(dataset) - 1, count).astype(int)
+    return onto_device(_part(dataset, rows), horizon, algorithm)
+
+
+def _part(dataset: Episodes, rows: Any) -> Episodes:
+    return Episodes.from_list([dataset[i] for i in sorted(rows.tolist())], dataset.objectives)
+
+
+def onto_device(dataset: Episodes, horizon: int, algorithm: Algorithm) -> ResidentData:
+    """Augmented steps; a flow without horizon goes on where recording stopped, so nothing ends there."""
+    endless = isinstance(algorithm, Dice) and not isinstance(algorithm.setting.flow, FiniteHorizon)
+    steps = augment(dataset, Identity(), horizon + 1 if endless else horizon)
+    return resident(steps, actions_of(dataset))
+
+
+def actions_of(dataset: Episodes) -> int:
+    """How many discrete actions there are; 0 for continuous ones."""
+    if dataset.actions.ndim != 1 or not np.issubdtype(dataset.actions.dtype, np.integer):
+        return 0
+    if dataset.actions.min() < 0:
+        raise InputError("actions must be numbered from 0")
+    return int(dataset.actions.max()) + 1
+
+
+def encoder_for(dataset: Episodes, horizon: int, algorithm: Algorithm) -> Encoder:
     frames = dataset.observations.reshape(len(dataset.observations), -1)
     discrete = np.issubdtype(frames.dtype, np.integer) and frames.min() >= 0
     spread = frames.std(axis=0)
@@ -137,8 +123,8 @@ def encoder_for(dataset: Episodes, horizon: int, config: TrainingConfig) -> Enco
     return Encoder(
         sizes=tuple(int(size) for size in frames.max(axis=0) + 1) if discrete else None,
         horizon=horizon,
-        use_accrued=config.accrued,
-        use_time=True,
+        use_accrued=algorithm.sees_accrued,
+        use_time=algorithm.sees_time,
         centre=frames.mean(axis=0),
         spread=np.where(spread > 1e-6, spread, 1.0),
         accrued_range=np.maximum(np.log1p(reach), 1e-3),
@@ -146,43 +132,40 @@ def encoder_for(dataset: Episodes, horizon: int, config: TrainingConfig) -> Enco
 
 
 def head_for(dataset: Episodes, config: TrainingConfig) -> PolicyHead:
-    if dataset.actions.ndim == 1 and np.issubdtype(dataset.actions.dtype, np.integer):
-        if dataset.actions.min() < 0:
-            raise InputError("actions must be numbered from 0")
-        return Categorical(int(dataset.actions.max()) + 1)
+    if count := actions_of(dataset):
+        return Categorical(count)
     actions = dataset.actions.reshape(dataset.steps, -1)
     low, high = actions.min(axis=0), actions.max(axis=0)
     return GaussianMixture(low, np.maximum(high, low + 1e-6), config.components)
 
 
-def setting_for(horizon: int, config: TrainingConfig) -> DiceSetting:
-    return DiceSetting(
-        FiniteHorizon(horizon),
-        DIVERGENCES[config.divergence](),
-        batch=config.batch,
-        steps=config.dual_steps,
-        annealing=config.annealing,
-        time_augmented=config.time == "augmented",
-        terminal_reward=config.terminal_reward,
-    )
+def lessons_for(
+    lessons: Sequence[Float[Array, " steps"]], twins: int, data: ResidentData, config: TrainingConfig
+) -> Lessons:
+    """What every policy is shown: a share `floor` as the behaviour has it, the rest by its lessons.
+
+    π(a|s̃) is the same for any factor of w that depends on s̃ alone, so the mass that time steps
+    conserve may be corrected before. Twins see the data as it is.
+    """
+    behaviour = np.asarray(data.steps.weight, np.float64)
+    behaviour /= behaviour.sum()
+    shares = [behaviour] * twins
+    for mass in reversed(lessons):
+        own = np.asarray(mass, np.float64)
+        total = own.sum()
+        if not np.isfinite(total) or total <= 0:
+            raise InputError("every ratio is zero: no step is worth cloning; use a larger beta")
+        shares.insert(0, (1 - config.floor) * own / total + config.floor * behaviour)
+    if config.extraction == "drawn":
+        return Lessons(jnp.asarray(np.stack([lottery(share) for share in shares])), None)
+    plain = lottery(behaviour)
+    relative = np.stack([share / np.maximum(behaviour, 1e-300) for share in shares])
+    return Lessons(jnp.asarray(np.stack([plain] * len(shares))), jnp.asarray(relative, jnp.float32))
 
 
-def hyper_for(choice: dict[str, Any], config: TrainingConfig) -> DiceHyper:
-    return DiceHyper(
-        choice["objective"],
-        beta=choice["beta"],
-        learning_rate=choice["learning_rate"],
-        slack_rate=config.slack_rate,
-        first_beta=config.first_beta,
-        averaging=config.averaging,
-    )
-
-
-def fingerprint(
-    dataset: Episodes, choices: Sequence[dict[str, Any]], horizon: int, config: TrainingConfig
-) -> UInt8[Array, "32"]:
+def fingerprint(dataset: Episodes, choices: Sequence[dict[str, Any]], *facts: Any) -> UInt8[Array, "32"]:
     """A digest of all that the result depends on."""
-    digest = hashlib.sha256(repr((horizon, config)).encode())
+    digest = hashlib.sha256(repr(facts).encode())
     for choice in choices:
         described = {**choice, "objective": choice["objective"].name}
         digest.update(repr(sorted((name, str(value)) for name, value in described.items())).encode())
@@ -191,19 +174,6 @@ def fingerprint(
     for array in (*leaves, *parts):
         digest.update(np.ascontiguousarray(array).tobytes())
     return jnp.asarray(np.frombuffer(digest.digest(), np.uint8))
-
-
-def tickets_for(ratios: RatioReport, data: ResidentData, floor: float) -> UInt32[np.ndarray, " steps"]:
-    """Draw by w, each time step as often as the behaviour is there, and by the behaviour for `floor`.
-
-    π(a|s̃) is the same for any factor of w that depends on s̃ alone, so dividing by the mass of
-    the time step costs nothing and keeps every step of the horizon in the lessons.
-    """
-    weight, w = np.asarray(data.steps.weight, np.float64), np.asarray(ratios.ratios, np.float64)
-    time = np.asarray(data.steps.time)
-    behaviour, mass = np.bincount(time, weight), np.bincount(time, w * weight)
-    balance = np.where(mass > 0, behaviour / np.where(mass > 0, mass, 1), 0)
-    return lottery((1 - floor) * w * weight * balance[time] + floor * weight)
 
 
 def _several(value: Any) -> list[Any]:

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from aetdice.envs import Environment
-from aetdice.evaluation import evaluate_returns, sample_returns, standard_objectives
+from aetdice.evaluation import Playable, evaluate_returns, sample_returns, standard_objectives
 from aetdice.objectives import Objective
 from aetdice.policies import ActingPolicy
 from aetdice.results import versions
@@ -26,6 +25,7 @@ RULE = (
     f"least {LEAST_SAMPLE_SIZE:.0%}"
 )
 ONLY = "the only setting"
+FIRST = "the first setting given: nothing but the environment can tell the settings of this algorithm apart"
 
 
 class Verdict(NamedTuple):
@@ -47,13 +47,22 @@ class Member:
     verdict: Verdict
 
 
+class Selection(NamedTuple):
+    """The setting chosen for one objective."""
+
+    chosen: int
+    """The index of the member with the setting's first seed."""
+    rule: str
+
+
 @dataclass(eq=False)
 class Run:
-    """The members of a population, and the one selected."""
+    """The members of a population, and the setting selected for each objective."""
 
     members: list[Member]
-    selected: int
-    rule: str
+    selections: list[Selection]
+    """One per objective, in the order they were given."""
+    algorithm: str
     config: Any
     horizon: int
     seconds: float
@@ -61,31 +70,41 @@ class Run:
     versions: dict[str, str] = field(default_factory=versions)
 
     @property
+    def selected(self) -> Member:
+        """The member selected for the first, usually the only objective."""
+        return self.members[self.selections[0].chosen]
+
+    @property
+    def rule(self) -> str:
+        """By what it was selected."""
+        return self.selections[0].rule
+
+    @property
     def policy(self) -> ActingPolicy:
         """The selected policy."""
-        return self.members[self.selected].policy
+        return self.selected.policy
 
     @property
     def twin(self) -> ActingPolicy:
         """Plain behaviour cloning with the same network, data and seed."""
-        return self.members[self.selected].twin
+        return self.selected.twin
 
     @property
     def verdict(self) -> Verdict:
-        return self.members[self.selected].verdict
+        return self.selected.verdict
 
-    def evaluate(self, env: Environment, episodes: int = 2000, seed: int = 1234) -> dict[str, Any]:
+    def evaluate(self, env: Playable, episodes: int = 2000, seed: int = 1234) -> dict[str, Any]:
         """The selected policy and its twin in an environment: sampled, under every standard objective."""
-        objectives = standard_objectives(self.members[self.selected].objective)
+        objectives = standard_objectives(self.selected.objective)
         return {
             name: evaluate_returns(sample_returns(acting.policy, env, episodes, seed), objectives)
             for name, acting in (("policy", self.policy), ("twin", self.twin))
         }
 
-    def chosen(self) -> list[Member]:
-        """All seeds of the selected setting."""
-        setting = setting_of(self.members[self.selected])
-        return [member for member in self.members if setting_of(member) == setting]
+    def seeds_of(self, selection: Selection) -> list[int]:
+        """The members of a selected setting: one per seed."""
+        setting = setting_of(self.members[selection.chosen])
+        return [i for i, member in enumerate(self.members) if setting_of(member) == setting]
 
 
 def setting_of(member: Member) -> tuple[Any, ...]:
@@ -93,47 +112,66 @@ def setting_of(member: Member) -> tuple[Any, ...]:
     return tuple(value for name, value in member.params.items() if name != "seed")
 
 
-def select(members: Sequence[Member]) -> tuple[int, str]:
-    """The first seed of the best setting, by a rule that never sees the environment."""
-    settings: dict[tuple[Any, ...], list[int]] = {}
+def select(members: Sequence[Member]) -> list[Selection]:
+    """For each objective the best setting, by a rule that never sees the environment."""
+    by_objective: dict[str, dict[tuple[Any, ...], list[int]]] = {}
     for index, member in enumerate(members):
+        settings = by_objective.setdefault(member.objective.name, {})
         settings.setdefault(setting_of(member), []).append(index)
+    return [_select(members, list(settings.values())) for settings in by_objective.values()]
+
+
+def _select(members: Sequence[Member], settings: list[list[int]]) -> Selection:
     if len(settings) == 1:
-        return 0, ONLY
+        return Selection(settings[0][0], ONLY)
+    if "held_out_claimed_value" not in members[settings[0][0]].diagnostics:
+        return Selection(settings[0][0], FIRST)
 
     def mean(name: str, rows: list[int]) -> float:
         return float(np.mean([members[i].diagnostics[name] for i in rows]))
 
     sound = [
         rows
-        for rows in settings.values()
+        for rows in settings
         if mean("mass_violation", rows) <= MOST_VIOLATION
         and mean("flow_violation", rows) <= MOST_IMBALANCE
         and mean("effective_sample_size", rows) >= LEAST_SAMPLE_SIZE
     ]
     if not sound:
-        rows = min(settings.values(), key=lambda rows: mean("flow_violation", rows))
-        return rows[0], "no setting passed the rule; the one whose flow is balanced best"
-    return max(sound, key=lambda rows: mean("held_out_value", rows))[0], RULE
+        rows = min(settings, key=lambda rows: mean("flow_violation", rows))
+        return Selection(rows[0], "no setting passed the rule; the one whose flow is balanced best")
+    return Selection(max(sound, key=lambda rows: mean("held_out_claimed_value", rows))[0], RULE)
 
 
 def judge(diagnostics: Mapping[str, Any]) -> Verdict:
     """Read a member's diagnostics: converged, different from its twin, ratios not collapsed."""
-    low, high = diagnostics["mass_range"]
-    imbalance = diagnostics["flow_violation"]
+    findings = [*_convergence(diagnostics), *_spread(diagnostics), _difference(diagnostics)]
+    return Verdict(all(good for good, _ in findings), " ".join(words for _, words in findings))
+
+
+def _convergence(diagnostics: Mapping[str, Any]) -> list[tuple[bool, str]]:
+    if "flow_violation" not in diagnostics:
+        return []
+    (low, high), imbalance = diagnostics["mass_range"], diagnostics["flow_violation"]
     converged = diagnostics["mass_violation"] <= MOST_VIOLATION and imbalance <= MOST_IMBALANCE
-    spread = diagnostics["effective_sample_size"] >= LEAST_SAMPLE_SIZE
-    differs = diagnostics["distance_to_twin"] >= LEAST_DISTANCE
     state = "converged" if converged else "NOT converged, train longer"
-    words = [
+    words = (
         f"The dual has {state}: mass over time ranges from {low:.3f} to {high:.3f}, and the flow through "
-        f"the states is out of balance by {imbalance:.2f} (at most {MOST_IMBALANCE:g} is good).",
-        f"The ratios rest on {diagnostics['effective_sample_size']:.1%} of the data."
-        if spread
-        else f"The ratios have COLLAPSED onto {diagnostics['effective_sample_size']:.1%} of the data; "
-        "use a larger beta.",
-        "The policy differs from its cloning twin."
-        if differs
-        else "The policy is INDISTINGUISHABLE from plain cloning; use a smaller beta.",
-    ]
-    return Verdict(converged and spread and differs, " ".join(words))
+        f"the states is out of balance by {imbalance:.2f} (at most {MOST_IMBALANCE:g} is good)."
+    )
+    return [(converged, words)]
+
+
+def _spread(diagnostics: Mapping[str, Any]) -> list[tuple[bool, str]]:
+    if "effective_sample_size" not in diagnostics:
+        return []
+    share = diagnostics["effective_sample_size"]
+    if share >= LEAST_SAMPLE_SIZE:
+        return [(True, f"The lessons rest on {share:.1%} of the data.")]
+    return [(False, f"The lessons have COLLAPSED onto {share:.1%} of the data; use a larger beta.")]
+
+
+def _difference(diagnostics: Mapping[str, Any]) -> tuple[bool, str]:
+    if diagnostics["distance_to_twin"] >= LEAST_DISTANCE:
+        return True, "The policy differs from its cloning twin."
+    return False, "The policy is INDISTINGUISHABLE from plain cloning; use a smaller beta."

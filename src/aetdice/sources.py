@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from aetdice.data import Episodes
-from aetdice.envs import Environment, FairTaxi
-from aetdice.envs.taxi_data import EPISODES, collect_fair_taxi
+from aetdice.envs import Environment, FairTaxi, FiniteEnvironment
+from aetdice.envs.taxi_data import collect_fair_taxi
 from aetdice.errors import InputError
 from aetdice.exact import AugmentedSpace, TabularMOMDP, enumerate_space
 
@@ -21,7 +21,8 @@ class Source:
     """An environment's own dataset, described well enough to make it again."""
 
     env: str
-    episodes: int = EPISODES
+    episodes: int | None = None
+    """How many to collect; None takes the environment's own number."""
     dataset_seed: int = 0
     arguments: dict[str, Any] = field(default_factory=dict)
 
@@ -32,11 +33,15 @@ class Source:
 
     def dataset(self) -> Episodes:
         environment = self.environment()
-        return COLLECTORS[self.env][1](environment, self.episodes, self.dataset_seed)
+        count = {} if self.episodes is None else {"episodes": self.episodes}
+        return COLLECTORS[self.env][1](environment, seed=self.dataset_seed, **count)
 
-    def space(self) -> AugmentedSpace:
-        """For exact optima beside the learner's."""
-        return enumerate_space(TabularMOMDP.from_environment(self.environment()))  # type: ignore[arg-type]
+    def space(self) -> AugmentedSpace | None:
+        """For exact optima beside the learner's; None where there is no table of states."""
+        environment = self.environment()
+        if not isinstance(environment, FiniteEnvironment):
+            return None
+        return enumerate_space(TabularMOMDP.from_environment(environment))
 
     def record(self) -> dict[str, Any]:
         return asdict(self)

@@ -4,10 +4,8 @@ Between chunks of updates the host reports progress, writes metrics and a checkp
 depend on seed and step only, so a run killed at any moment resumes to the same bits.
 """
 
-import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,13 +13,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, UInt8, UInt32
+from jaxtyping import Array, Float, Int, UInt8
 
-from aetdice.algorithms.cloning import CloningState, cloning_loss, draw, lottery
-from aetdice.algorithms.diagnostics import RatioReport, report_ratios
-from aetdice.algorithms.dice import DiceHyper, DiceSetting, DualState
-from aetdice.algorithms.polish import polish
+from aetdice.algorithms.algorithm import Algorithm, StepReport
+from aetdice.algorithms.cloning import CloningState, Lessons, cloning_loss, draw
 from aetdice.checkpoints import load_tree, save_tree
+from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
 from aetdice.data.resident import ResidentData, Steps
 from aetdice.errors import InputError
@@ -29,38 +26,43 @@ from aetdice.networks import Policy
 from aetdice.objectives import Objective
 from aetdice.policies import ActingPolicy
 from aetdice.population import (
+    fit_of_policies,
     member,
+    report_values,
     stack,
-    start_duals,
     start_policies,
-    train_duals,
+    start_values,
     train_policies,
+    train_values,
 )
 from aetdice.preparation import (
-    TrainingConfig,
+    algorithm_for,
     encoder_for,
     fingerprint,
     head_for,
-    hyper_for,
+    hyper_of,
+    lessons_for,
     members_of,
-    setting_for,
+    probe_of,
     split,
-    tickets_for,
 )
 from aetdice.results import versions
 from aetdice.runs import Member, Run, judge, select
+from aetdice.tracking import JsonLines, Tracker
 
 PROBE_STEPS = 8192
-CHECKPOINT, METRICS = "checkpoint.npz", "metrics.jsonl"
+CHECKPOINT = "checkpoint.npz"
+HELD_OUT = ("flow_violation", "effective_sample_size", "claimed_value")
+"""Metrics that are also reported for held-out episodes."""
 
 
 class _State(NamedTuple):
     """Everything a checkpoint holds."""
 
-    duals: DualState
+    values: Any
     policies: CloningState
-    dual_step: Int[jax.Array, ""]
-    polished: Int[jax.Array, ""]
+    value_step: Int[jax.Array, ""]
+    finished: Int[jax.Array, ""]
     cloning_step: Int[jax.Array, ""]
     fingerprint: UInt8[jax.Array, "32"]
     """Of the arguments: a checkpoint is no use to a run with others."""
@@ -74,141 +76,169 @@ def train(
     dataset: Episodes,
     objective: Objective | Sequence[Objective],
     *,
+    algorithm: str = "aetdice",
     horizon: int | None = None,
-    beta: float | Sequence[float] = 3e-4,
+    beta: float | Sequence[float] | None = None,
+    expectile: float | Sequence[float] | None = None,
+    temperature: float | Sequence[float] | None = None,
     seed: int | Sequence[int] = 0,
     learning_rate: float | Sequence[float] = 1e-3,
     config: TrainingConfig | None = None,
     out: Path | str | None = None,
     report: Report | None = None,
+    trackers: Sequence[Tracker] = (),
 ) -> Run:
-    """Train AETDICE on a dataset: every combination of the given values is a member.
+    """Train on a dataset: every combination of the given values is a member.
 
-    Objectives must share their form and differ in parameters only, as `[bsr(a) for a in …]`
-    do. With `out`, metrics and checkpoints go there, and a run that was cut off goes on from its
-    last checkpoint when called again with the same arguments.
+    `algorithm` is aetdice, optidice or fairdice (which take β), esr-iql (expectile and
+    temperature) or bc. Objectives must share their form and differ in parameters only, as
+    `[bsr(a) for a in …]` do. With `out`, metrics and checkpoints go there, and a run that was cut
+    off goes on from its last checkpoint when called again with the same arguments.
     """
     started = time.perf_counter()
     config = config or TrainingConfig()
     horizon = int(dataset.lengths.max()) if horizon is None else horizon
+    learner = algorithm_for(algorithm, horizon, config)
     objectives = [objective] if isinstance(objective, Objective) else list(objective)
-    choices = members_of(dataset, objectives, beta, learning_rate, seed)
-    training, held_out = split(dataset, horizon, config, len({c["beta"] for c in choices}))
-    encoder, head = encoder_for(dataset, horizon, config), head_for(dataset, config)
-    setting = setting_for(horizon, config)
-    heads = 1 if config.time == "input" else horizon
-    timed = encoder if heads == 1 else replace(encoder, use_time=False)
-    hypers = stack([hyper_for(c, config) for c in choices])
+    sweeps = {"beta": beta, "expectile": expectile, "temperature": temperature}
+    choices = members_of(dataset, objectives, learner, sweeps, learning_rate, seed)
+    settings = len(choices) // (len(objectives) * len({c["seed"] for c in choices}))
+    training, held_out = split(dataset, horizon, config, learner, settings)
+    encoder = encoder_for(dataset, horizon, learner)
+    hypers = stack([hyper_of(c, learner) for c in choices])
     seeds = jnp.asarray([c["seed"] for c in choices], jnp.int32)
     twin_seeds = sorted({c["seed"] for c in choices})
     rates = jnp.asarray([*(c["learning_rate"] for c in choices), *[1e-3] * len(twin_seeds)], jnp.float32)
     cloning_seeds = jnp.asarray([*(c["seed"] for c in choices), *twin_seeds], jnp.int32)
 
-    with jax.default_matmul_precision(config.precision):
-        state = _State(
-            start_duals(timed, config.hidden, heads, hypers, seeds, training, setting),
-            start_policies(encoder, head, config.hidden, cloning_seeds),
-            dual_step=jnp.zeros((), jnp.int32),
-            polished=jnp.zeros((), jnp.int32),
-            cloning_step=jnp.zeros((), jnp.int32),
-            fingerprint=fingerprint(dataset, choices, horizon, config),
+    with jax.default_matmul_precision(config.precision), _Keeper(out, report, trackers) as keeper:
+        state = keeper.resume(
+            _State(
+                start_values(learner, encoder, hypers, seeds, training),
+                start_policies(encoder, head_for(dataset, config), config.hidden, cloning_seeds),
+                value_step=jnp.zeros((), jnp.int32),
+                finished=jnp.zeros((), jnp.int32),
+                cloning_step=jnp.zeros((), jnp.int32),
+                fingerprint=fingerprint(dataset, choices, algorithm, horizon, config),
+            )
         )
-        keeper = _Keeper(Path(out) if out else None, report)
-        state = keeper.resume(state)
-        state = _dual_stage(state, hypers, seeds, training, setting, config, keeper)
-        state = _polish_stage(state, hypers, training, setting, config, keeper)
-        reports = _reports(state, hypers, training, setting)
-        plain = lottery(np.asarray(training.steps.weight))
-        drawn = [tickets_for(ratios, training, config.floor) for ratios in reports]
-        tickets = jnp.asarray(np.stack([*drawn, *[plain] * len(twin_seeds)]))
-        state = _cloning_stage(state, tickets, rates, cloning_seeds, training, config, keeper)
-        held = reports if held_out is None else _reports(state, hypers, held_out, setting)
+        probe = probe_of(dataset, horizon, learner)
+        state = _value_stage(state, learner, hypers, seeds, training, probe, config, keeper)
+        state = _finish_stage(state, learner, hypers, training, keeper)
+        reports = _reports(state, learner, hypers, training)
+        lessons = lessons_for([r.lessons for r in reports], len(twin_seeds), training, config)
+        state = _cloning_stage(state, lessons, rates, cloning_seeds, training, probe, config, keeper)
+        held = reports if held_out is None else _reports(state, learner, hypers, held_out)
     twins = [len(choices) + twin_seeds.index(choice["seed"]) for choice in choices]
     members = [
-        _member(choice, state, i, twins[i], reports[i], held[i], tickets, training)
+        _member(choice, algorithm, state, i, twins[i], reports[i], held[i], lessons, training)
         for i, choice in enumerate(choices)
     ]
-    selected, rule = select(members)
-    return Run(members, selected, rule, config, horizon, time.perf_counter() - started, dataset.returns)
+    seconds = time.perf_counter() - started
+    return Run(members, select(members), algorithm, config, horizon, seconds, dataset.returns)
 
 
-def _reports(state: _State, hypers: DiceHyper, data: ResidentData, setting: DiceSetting) -> list[RatioReport]:
-    count = state.duals.slack.shape[0]
-    return [report_ratios(member(state.duals, i), member(hypers, i), data, setting) for i in range(count)]
+@eqx.filter_jit
+def _report(algorithm: Algorithm, state: Any, hyper: Any, data: ResidentData) -> StepReport:
+    return algorithm.report(state, hyper, data)
 
 
-def _dual_stage(
+def _reports(state: _State, algorithm: Algorithm, hypers: Any, data: ResidentData) -> list[StepReport]:
+    count = _count(hypers)
+    return [_report(algorithm, member(state.values, i), member(hypers, i), data) for i in range(count)]
+
+
+def _count(population: Any) -> int:
+    return int(jax.tree.leaves(population)[0].shape[0])
+
+
+def _value_stage(
     state: _State,
-    hypers: DiceHyper,
+    algorithm: Algorithm,
+    hypers: Any,
     seeds: Int[Array, " members"],
     data: ResidentData,
-    setting: DiceSetting,
+    probe: ResidentData,
     config: TrainingConfig,
     keeper: "_Keeper",
 ) -> _State:
-    while (step := int(state.dual_step)) < config.dual_steps:
-        steps = jnp.arange(step, min(step + config.chunk, config.dual_steps))
-        duals = train_duals(state.duals, hypers, seeds, data, steps, setting)
-        state = state._replace(duals=duals, dual_step=steps[-1] + 1)
-        slack = np.asarray(duals.slack)
-        if not np.all(np.isfinite(slack)) or not np.all(np.isfinite(np.asarray(duals.nu.offsets))):
-            lost = int(np.argwhere(~np.isfinite(slack))[0][0]) if not np.all(np.isfinite(slack)) else 0
-            raise InputError(
-                f"the dual of member {lost} is no longer finite after {int(steps[-1]) + 1} updates; "
-                "use a larger beta or a smaller learning rate"
-            )
-        keeper.after("dual", int(state.dual_step), config.dual_steps, state, {"slack": slack.tolist()})
+    while (step := int(state.value_step)) < algorithm.steps:
+        steps = jnp.arange(step, min(step + config.chunk, algorithm.steps))
+        values = train_values(algorithm, state.values, hypers, seeds, data, steps)
+        state = state._replace(values=values, value_step=steps[-1] + 1)
+        metrics = jax.tree.map(np.asarray, report_values(algorithm, values, hypers, probe))
+        done = int(state.value_step)
+        _check_finite(metrics, done)
+        listed = {name: entries.tolist() for name, entries in metrics.items()}
+        keeper.after("values", done, algorithm.steps, state, listed)
     return state
 
 
-def _polish_stage(
-    state: _State,
-    hypers: DiceHyper,
-    data: ResidentData,
-    setting: DiceSetting,
-    config: TrainingConfig,
-    keeper: "_Keeper",
+def _check_finite(metrics: dict[str, Float[np.ndarray, "members ..."]], step: int) -> None:
+    for name, entries in metrics.items():
+        lost = np.flatnonzero(~np.all(np.isfinite(entries.reshape(len(entries), -1)), axis=1))
+        if lost.size:
+            raise InputError(
+                f"the {name.replace('_', ' ')} of member {lost[0]} is no longer finite after {step} updates; "
+                "use a larger beta or a smaller learning rate"
+            )
+
+
+def _finish_stage(
+    state: _State, algorithm: Algorithm, hypers: Any, data: ResidentData, keeper: "_Keeper"
 ) -> _State:
-    if int(state.polished) or not config.polish or config.time != "input":
+    if int(state.finished):
         return state
-    count = state.duals.slack.shape[0]
-    polished = []
+    count, done = _count(hypers), []
     for i in range(count):
-        polished.append(polish(member(state.duals, i), member(hypers, i), data, setting))
+        done.append(algorithm.finish(member(state.values, i), member(hypers, i), data))
         keeper.tell("polish", i + 1, count, {})
-    state = state._replace(duals=stack(polished), polished=jnp.ones((), jnp.int32))
+    state = state._replace(values=stack(done), finished=jnp.ones((), jnp.int32))
     keeper.save(state)
     return state
 
 
 def _cloning_stage(
     state: _State,
-    tickets: UInt32[Array, "policies steps"],
+    lessons: Lessons,
     rates: Float[Array, " policies"],
     seeds: Int[Array, " policies"],
     data: ResidentData,
+    probe: ResidentData,
     config: TrainingConfig,
     keeper: "_Keeper",
 ) -> _State:
     while (step := int(state.cloning_step)) < config.cloning_steps:
         steps = jnp.arange(step, min(step + config.chunk, config.cloning_steps))
         policies = train_policies(
-            state.policies, tickets, rates, seeds, data, steps, config.batch, config.cloning_steps
+            state.policies, lessons, rates, seeds, data, steps, config.batch, config.cloning_steps
         )
         state = state._replace(policies=policies, cloning_step=steps[-1] + 1)
-        keeper.after("cloning", int(state.cloning_step), config.cloning_steps, state, {})
+        fit = np.asarray(fit_of_policies(policies, probe))
+        done = int(state.cloning_step)
+        _check_finite({"log_likelihood": fit}, done)
+        keeper.after("cloning", done, config.cloning_steps, state, {"log_likelihood": fit.tolist()})
     return state
 
 
 class _Keeper:
     """Checkpoints, metrics and progress between chunks."""
 
-    def __init__(self, out: Path | None, report: Report | None) -> None:
-        self.out, self.report, self.started = out, report, time.perf_counter()
-        if out and out.exists() and not out.is_dir():
-            raise InputError(f"{out} is a file, not a folder")
-        if out:
-            out.mkdir(parents=True, exist_ok=True)
+    def __init__(self, out: Path | str | None, report: Report | None, trackers: Sequence[Tracker]) -> None:
+        self.out = Path(out) if out else None
+        self.report, self.started, self.trackers = report, time.perf_counter(), list(trackers)
+        if self.out and self.out.exists() and not self.out.is_dir():
+            raise InputError(f"{self.out} is a file, not a folder")
+        if self.out:
+            self.out.mkdir(parents=True, exist_ok=True)
+            self.trackers.append(JsonLines(self.out))
+
+    def __enter__(self) -> "_Keeper":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for tracker in self.trackers:
+            tracker.close()
 
     def resume(self, state: _State) -> _State:
         path = self.out / CHECKPOINT if self.out else None
@@ -228,46 +258,40 @@ class _Keeper:
             save_tree(self.out / CHECKPOINT, state)
 
     def tell(self, stage: str, step: int, total: int, metrics: dict[str, Any]) -> None:
-        if self.out:
-            row = {"stage": stage, "step": step, "seconds": time.perf_counter() - self.started, **metrics}
-            with (self.out / METRICS).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
+        for tracker in self.trackers:
+            tracker.write(stage, step, time.perf_counter() - self.started, metrics)
         if self.report:
             self.report(stage, step, total, metrics)
 
 
 def _member(
     choice: dict[str, Any],
+    algorithm: str,
     state: _State,
     index: int,
     twin: int,
-    ratios: RatioReport,
-    held_out: RatioReport,
-    tickets: UInt32[Array, "policies steps"],
+    report: StepReport,
+    held_out: StepReport,
+    lessons: Lessons,
     data: ResidentData,
 ) -> Member:
     policy, other = member(state.policies, index).policy, member(state.policies, twin).policy
-    rows = draw(tickets[index], jax.random.key(0), PROBE_STEPS)
-    distance = float(_log_likelihood_ratio(policy, other, data.steps.take(rows)))
-    objective: Objective = choice["objective"]
+    shown = member(lessons, index)
+    rows = draw(shown.tickets, jax.random.key(0), PROBE_STEPS)
+    weights = jnp.ones(PROBE_STEPS) if shown.weights is None else shown.weights[rows]
     diagnostics = {
-        "mass_range": [float(ratios.mass.min()), float(ratios.mass.max())],
-        "mass_violation": float(ratios.mass_violation),
-        "flow_violation": float(ratios.flow_violation),
-        "held_out_flow_violation": float(held_out.flow_violation),
-        "effective_sample_size": float(ratios.effective_sample_size),
-        "zero_share": float(ratios.zero_share),
-        "dual_value": float(ratios.dual_value),
-        "claimed_value": float(ratios.claimed_value),
-        "held_out_value": float(held_out.claimed_value),
-        "held_out_sample_size": float(held_out.effective_sample_size),
-        "distance_to_twin": distance,
-        "slack": ratios.slack.tolist(),
-        "multiplier": ratios.multiplier.tolist(),
+        **{name: value.tolist() for name, value in report.metrics.items()},
+        **{
+            f"held_out_{name}": held_out.metrics[name].tolist()
+            for name in HELD_OUT
+            if name in held_out.metrics
+        },
+        "distance_to_twin": float(_log_likelihood_ratio(policy, other, data.steps.take(rows), weights)),
     }
+    objective: Objective = choice["objective"]
     params = {
-        "objective": objective.short_name,
-        **{name: choice[name] for name in ("beta", "learning_rate", "seed")},
+        "algorithm": algorithm,
+        **{n: objective.short_name if n == "objective" else value for n, value in choice.items()},
     }
     details = {"objective": objective.name, "params": params, "versions": versions()}
     return Member(
@@ -281,6 +305,8 @@ def _member(
 
 
 @eqx.filter_jit
-def _log_likelihood_ratio(policy: Policy, other: Policy, steps: Steps) -> Float[Array, ""]:
-    """E[log π - log π_other] over steps drawn by the ratios: 0 where the policies agree."""
-    return cloning_loss(other, steps) - cloning_loss(policy, steps)
+def _log_likelihood_ratio(
+    policy: Policy, other: Policy, steps: Steps, weights: Float[Array, " steps"]
+) -> Float[Array, ""]:
+    """E[log π - log π_other] over a policy's lessons: 0 where the policies agree."""
+    return cloning_loss(other, steps, weights) - cloning_loss(policy, steps, weights)

@@ -11,12 +11,13 @@ from lessons import tiny_episodes
 
 from aetdice import InputError, augment
 from aetdice.algorithms.cloning import draw, lottery
-from aetdice.algorithms.diagnostics import RatioReport
+from aetdice.config import TrainingConfig
 from aetdice.data.resident import resident
+from aetdice.dice import FiniteHorizon
 from aetdice.envs import FairTaxi
 from aetdice.envs.taxi_data import collect_fair_taxi
 from aetdice.objectives import Identity
-from aetdice.preparation import tickets_for
+from aetdice.preparation import lessons_for
 
 KEY = jax.random.key(0)
 
@@ -72,9 +73,35 @@ DATA = resident(augment(tiny_episodes(), Identity(), 3))
 RATIOS = np.random.default_rng(0).gamma(1.0, size=DATA.steps.count)
 
 
+def lessons(ratios, floor=0.01, extraction="drawn"):
+    mass = DATA.steps.weight * jnp.asarray(ratios, jnp.float32)
+    balanced = FiniteHorizon(3).balance(mass, DATA.steps.time, DATA.steps.terminated)
+    return lessons_for([balanced], 1, DATA, TrainingConfig(floor=floor, extraction=extraction))
+
+
 def tickets(ratios, floor=0.01):
-    blank = RatioReport(*[jnp.zeros(())] * len(RatioReport._fields))
-    return tickets_for(blank._replace(ratios=jnp.asarray(ratios, jnp.float32)), DATA, floor).astype(np.int64)
+    return np.asarray(lessons(ratios, floor).tickets[0]).astype(np.int64)
+
+
+def test_weights_in_the_loss_teach_what_drawing_teaches():
+    """Share drawn × weight in the loss is the same product, however it is split."""
+    drawn, weighted = lessons(RATIOS), lessons(RATIOS, extraction="weighted")
+    assert drawn.weights is None
+    for policy in range(2):
+        shares = np.diff(np.asarray(weighted.tickets[policy], np.int64), prepend=0) / 2**32
+        taught = shares * np.asarray(weighted.weights[policy])
+        expected = np.diff(np.asarray(drawn.tickets[policy], np.int64), prepend=0) / 2**32
+        np.testing.assert_allclose(taught, expected, atol=1e-6)
+
+
+def test_the_twin_is_taught_the_data_as_it_is():
+    shares = np.diff(np.asarray(lessons(RATIOS).tickets[1], np.int64), prepend=0) / 2**32
+    np.testing.assert_allclose(shares, 1 / DATA.steps.count, atol=1e-8)
+
+
+def test_ratios_that_are_all_zero_teach_nothing():
+    with pytest.raises(InputError, match="every ratio is zero"):
+        lessons(np.zeros_like(RATIOS))
 
 
 def test_extraction_ignores_a_factor_of_each_time_step():

@@ -86,7 +86,7 @@ def test_fresh_policy_is_uniform_and_fresh_nu_is_zero():
     state = (jnp.asarray([1]), jnp.asarray([2.0, -1.0]), jnp.asarray(1))
     fresh = Policy(encoder(), Categorical(4), (8,), KEY)
     assert float(fresh.log_probability(*state, jnp.asarray(3))) == pytest.approx(np.log(0.25))
-    assert float(Nu(encoder(), (8,), 1, KEY)(*state)) == 0
+    assert float(Nu(encoder(), (8,), 1, 3, KEY)(*state)) == 0
 
 
 @pytest.mark.parametrize("accrued", [0.0, 1e-30, -1e6, 1e30, -3e38])
@@ -224,7 +224,7 @@ def test_nu_with_a_head_per_step_learns(augmented):
         FiniteHorizon(3), ChiSquare(), batch=32, starts=8, steps=20, time_augmented=augmented
     )
     hyper = DiceHyper(ser(), beta=0.1)
-    start = init_dual(Nu(encoder(use_time=False), (8,), 3, KEY), hyper, DATA, setting)
+    start = init_dual(Nu(encoder(use_time=False), (8,), 3, 3, KEY), hyper, DATA, setting)
 
     @eqx.filter_jit
     def trained(state):

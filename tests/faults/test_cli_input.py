@@ -199,7 +199,7 @@ def test_npz_problem_is_refused(capsys, tmp_path, reward, message):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((*TWO_STEP, "--objective", "ser", "--gamma", "0.9"), "Unrecognized options: --gamma"),
+        ((*TWO_STEP, "--objective", "ser", "--omega", "0.9"), "Unrecognized options: --omega"),
         ((*TAXI, "--horizon", "2.5"), "Error parsing --horizon"),
         (
             (*TWO_STEP, "--objective", "lsr", "--first-reward", "1"),

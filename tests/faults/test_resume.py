@@ -16,7 +16,8 @@ from lessons import TINY, parameters, tiny_episodes, tiny_run
 
 from aetdice import InputError, bsr, training
 from aetdice.cli import main
-from aetdice.training import CHECKPOINT, METRICS
+from aetdice.tracking import METRICS
+from aetdice.training import CHECKPOINT
 
 TINY_TAXI = (
     *("--size", "3", "--origins", "0,0", "2,2", "--destinations", "0,1", "2,1", "--start", "1,1"),
@@ -34,7 +35,7 @@ TINY_TAXI = (
         "--hidden",
         "8",
     ),
-    *("--batch", "16", "--dual-steps", "120", "--cloning-steps", "120", "--chunk", "3", "--episodes", "50"),
+    *("--batch", "16", "--value-steps", "120", "--cloning-steps", "120", "--chunk", "3", "--episodes", "50"),
 )
 
 

@@ -9,8 +9,8 @@ from lessons import TINY, tiny_episodes, tiny_run
 from refusals import complaint
 
 from aetdice import Episode, Episodes, InputError, bsr, esr, lsr, ser
+from aetdice.config import TrainingConfig
 from aetdice.jobs import Job, evaluate
-from aetdice.preparation import TrainingConfig
 from aetdice.sources import Source
 
 
@@ -59,7 +59,7 @@ def test_arguments_are_refused(change, message):
         ("first_beta", 0.0, "first_beta must be positive, not 0.0"),
         ("batch", 0, "batch must be at least 1, not 0"),
         ("chunk", 0, "chunk must be at least 1, not 0"),
-        ("dual_steps", -3, "dual_steps must be at least 1, not -3"),
+        ("value_steps", -3, "value_steps must be at least 1, not -3"),
         ("components", 0, "components must be at least 1, not 0"),
     ],
 )
@@ -110,7 +110,7 @@ TRAIN = ("train", "--dataset-episodes", "5", "--horizon", "4", "--episodes", "5"
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("", "say which objective: --objective esr | ser | bsr --alpha 0.5"),
+        ("", "say which objective: --objective lsr | ser | esr | bsr"),
         ("--objective nash", "unknown objective 'nash'"),
         ("--objective bsr", "objective 'bsr' needs alpha"),
         ("--objective bsr --alpha 0.5 2", "alpha must be between 0 and 1, not 2"),
@@ -118,7 +118,7 @@ TRAIN = ("train", "--dataset-episodes", "5", "--horizon", "4", "--episodes", "5"
         ("--objective ser --beta 0.1 nan", "beta must be positive, not nan"),
         ("--objective ser --dataset-episodes 0", "at least one episode is needed, not 0"),
         ("--objective ser --episodes 0", "at least one evaluation episode is needed, not 0"),
-        ("--objective ser --weights 1 2 3", "the objective does not fit 2 objectives"),
+        ("--objective ser --weights 1 2 3", "--weights needs 2 numbers, one per objective, not 3"),
         ("--objective ser --horizon 0", "the horizon must be at least 1, not 0"),
         ("--objective ser --start 9,9", "the start 9,9 lies outside the 9x9 grid"),
         ("--utility r0+", "malformed expression 'r0+'"),
@@ -148,7 +148,8 @@ def test_folder_with_a_broken_config_is_refused(capsys, tmp_path, content):
 
 
 def recorded(env="fair-taxi", **arguments):
-    return Job(Source(env, 5, 0, arguments), {"name": "ser"}, (0.1,), (1e-3,), (0,), TINY).record()
+    source = Source(env, 5, 0, arguments)
+    return Job(source, {"objective": "ser"}, sweeps={"beta": [0.1]}, training=TINY).record()
 
 
 def test_evaluation_before_the_end_is_refused(capsys, tmp_path):
@@ -177,6 +178,6 @@ def test_result_of_no_run_is_refused(tmp_path):
 
 
 def test_sweep_over_alpha_is_one_population():
-    job = Job(Source("fair-taxi"), {"name": "bsr", "alpha": [0.2, 0.8]}, (0.1,), (1e-3,), (0,), TINY)
+    job = Job(Source("fair-taxi"), {"objective": "bsr", "alpha": [0.2, 0.8]}, training=TINY)
     found = job.objectives(job.source.environment())
     assert [o.short_name for o in found] == [bsr(0.2).short_name, bsr(0.8).short_name]

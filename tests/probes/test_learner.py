@@ -10,13 +10,13 @@ from problems import uniform_episodes
 
 from aetdice import Episode, Episodes, OfflineProblem, bsr, enumerate_space, esr, ser, solve_dual
 from aetdice.algorithms.dice import DiceSetting, step_residuals
+from aetdice.config import TrainingConfig
 from aetdice.data import augment
 from aetdice.data.resident import resident
 from aetdice.dice import FiniteHorizon, ratio
 from aetdice.exact import TabularPolicy, uniform_policy
 from aetdice.networks import Nu, Policy
 from aetdice.objectives import DIVERGENCES, Identity
-from aetdice.preparation import TrainingConfig
 from aetdice.training import train
 
 HORIZON, EPISODES, BETA = 4, 200, 0.1
@@ -59,7 +59,7 @@ def test_exact_nu_in_the_learners_place_gives_the_exact_ratios(objective, diverg
 
 
 PROBE = TrainingConfig(
-    hidden=(64,), batch=128, dual_steps=1500, cloning_steps=1500, chunk=1500, averaging=0.99, holdout=0.0
+    hidden=(64,), batch=128, value_steps=1500, cloning_steps=1500, chunk=1500, averaging=0.99, holdout=0.0
 )
 
 
@@ -137,7 +137,7 @@ def mixtures(torn):
     found = {}
     for components in (5, 1):
         config = TrainingConfig(
-            hidden=(16,), batch=128, dual_steps=300, cloning_steps=1000, chunk=1000, components=components
+            hidden=(16,), batch=128, value_steps=300, cloning_steps=1000, chunk=1000, components=components
         )
         found[components] = train(torn, ser(), beta=0.5, learning_rate=3e-3, config=config)
     return found

@@ -6,20 +6,20 @@ import pytest
 from lessons import TINY, leaves, parameters, tiny_episodes, tiny_run
 
 from aetdice import bsr
-from aetdice.algorithms.cloning import lottery
+from aetdice.algorithms.cloning import Lessons, lottery
 from aetdice.algorithms.diagnostics import report_ratios
-from aetdice.algorithms.dice import DiceHyper, DiceSetting
+from aetdice.algorithms.dice import DiceHyper
+from aetdice.algorithms.learners import ALGORITHMS
 from aetdice.algorithms.polish import polish
 from aetdice.data import augment
 from aetdice.data.resident import resident
-from aetdice.dice import FiniteHorizon
 from aetdice.networks import Categorical, Encoder
-from aetdice.objectives import ChiSquare, Identity
-from aetdice.population import member, stack, start_duals, start_policies, train_duals, train_policies
+from aetdice.objectives import Identity
+from aetdice.population import member, stack, start_policies, start_values, train_policies, train_values
 
 CHOICES = [(0.3, 0.1, 0), (0.3, 0.4, 1), (0.7, 0.1, 1), (0.7, 0.4, 0)]
 """α, β and seed of each member."""
-SETTING = DiceSetting(FiniteHorizon(3), ChiSquare(), batch=16, steps=100)
+LEARNER = ALGORITHMS["aetdice"](3, TINY)
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +35,9 @@ def encoder():
 def duals(encoder, data, choices):
     hypers = stack([DiceHyper(bsr(alpha), beta=beta) for alpha, beta, _ in choices])
     seeds = jnp.asarray([seed for _, _, seed in choices])
-    states = start_duals(encoder, (8,), 1, hypers, seeds, data, SETTING)
+    states = start_values(LEARNER, encoder, hypers, seeds, data)
     for chunk in jnp.split(jnp.arange(100), 4):
-        states = train_duals(states, hypers, seeds, data, chunk, SETTING)
+        states = train_values(LEARNER, states, hypers, seeds, data, chunk)
     return states, hypers
 
 
@@ -68,7 +68,14 @@ def test_policies_trained_together_equal_policies_trained_alone(encoder, data):
         states = start_policies(encoder, Categorical(2), (8,), seeds[rows])
         for chunk in jnp.split(jnp.arange(100), 4):
             states = train_policies(
-                states, tickets[rows], rates[rows], seeds[rows], data, chunk, TINY.batch, TINY.cloning_steps
+                states,
+                Lessons(tickets[rows], None),
+                rates[rows],
+                seeds[rows],
+                data,
+                chunk,
+                TINY.batch,
+                TINY.cloning_steps,
             )
         return states
 
@@ -97,8 +104,8 @@ def test_a_run_keeps_the_facts_of_its_data():
 def polished(together, data):
     states, hypers = together
     rough, hyper = member(states, 0), member(hypers, 0)
-    smooth = polish(rough, hyper, data, SETTING)
-    return rough, smooth, *(report_ratios(state, hyper, data, SETTING) for state in (rough, smooth))
+    smooth = polish(rough, hyper, data, LEARNER.setting)
+    return rough, smooth, *(report_ratios(state, hyper, data, LEARNER.setting) for state in (rough, smooth))
 
 
 def test_polish_lowers_the_dual(polished):

@@ -26,18 +26,29 @@ def init_cloning(policy: Policy) -> CloningState:
     return CloningState(policy, ADAM.init(eqx.filter(policy, eqx.is_inexact_array)))
 
 
-def cloning_loss(policy: Policy, batch: Steps) -> Float[Array, ""]:
-    """-E[log π(a|s̃)] over steps drawn in proportion to w d^D: weighted cloning without the variance."""
-    return -jnp.mean(
-        jax.vmap(policy.log_probability)(batch.observation, batch.accrued, batch.time, batch.action)
-    )
+def cloning_loss(policy: Policy, batch: Steps, weights: Float[Array, " batch"]) -> Float[Array, ""]:
+    """-E[w log π(a|s̃)]: weighted cloning; w = 1 for steps drawn in proportion to their weight."""
+    fit = jax.vmap(policy.log_probability)(batch.observation, batch.accrued, batch.time, batch.action)
+    return -jnp.mean(weights * fit)
 
 
 def update_cloning(
-    state: CloningState, batch: Steps, learning_rate: Float[Array, ""], progress: Float[Array, ""]
+    state: CloningState,
+    batch: Steps,
+    weights: Float[Array, " batch"],
+    learning_rate: Float[Array, ""],
+    progress: Float[Array, ""],
 ) -> CloningState:
-    gradient = eqx.filter_grad(cloning_loss)(state.policy, batch)
+    gradient = eqx.filter_grad(cloning_loss)(state.policy, batch, weights)
     return CloningState(*descend(state.policy, gradient, state.optimiser, learning_rate * cosine(progress)))
+
+
+class Lessons(NamedTuple):
+    """Which steps a policy is shown, and how much each counts once shown."""
+
+    tickets: UInt32[Array, "*p steps"]
+    weights: Float[Array, "*p steps"] | None
+    """None where every shown step counts 1."""
 
 
 def lottery(weights: Float[np.ndarray, " steps"]) -> UInt32[np.ndarray, " steps"]:
@@ -54,4 +65,4 @@ def lottery(weights: Float[np.ndarray, " steps"]) -> UInt32[np.ndarray, " steps"
 def draw(tickets: UInt32[Array, " steps"], key: PRNGKeyArray, count: int) -> Int[Array, " count"]:
     """Rows drawn by a lottery; never one without a share, so no dart flies beyond the last ticket."""
     darts = jnp.minimum(jax.random.bits(key, (count,), jnp.uint32), tickets[-1] - 1)
-    return jnp.searchsorted(tickets, darts, side="right")
+    return jnp.searchsorted(tickets, darts, side="right", method="scan_unrolled")

@@ -21,6 +21,8 @@ class RatioReport(NamedTuple):
     """Diagnostics of one member on one dataset."""
 
     ratios: Float[Array, " steps"]
+    lessons: Float[Array, " steps"]
+    """w d^D with its mass conserved: how often a policy should be shown each step."""
     mass: Float[Array, " horizon"]
     """c_t = Σ_{steps at t} w d^D: 1 at every t for whole episodes once converged."""
     mass_violation: Float[Array, ""]
@@ -43,8 +45,9 @@ def report_ratios(
 ) -> RatioReport:
     """Ratios of the averaged ν over all steps, at the final β."""
     steps, aggregation = data.steps, hyper.objective.aggregation
-    horizon = state.average.offsets.shape[0]
+    horizon = state.average.encoder.horizon
     mu = multiplier(aggregation, state.slack)
+    first = steps.take(data.initial)
     rows = jax.lax.map(
         lambda block: step_residuals(state.average, hyper.objective, block, mu, setting), blocks(steps)
     )
@@ -52,7 +55,6 @@ def report_ratios(
     weights = setting.flow.transition_weights(steps.weight)
     w = ratio(residuals, hyper.beta, setting.divergence)
     mass = w * weights
-    first = steps.take(data.initial)
     value = dual_loss(
         jax.vmap(state.average)(first.observation, first.accrued, first.time),
         residuals,
@@ -65,20 +67,19 @@ def report_ratios(
         aggregation=aggregation,
         flow=setting.flow,
     )
-    by_time = jax.ops.segment_sum(mass, steps.time, horizon)
-    behaviour = jax.ops.segment_sum(weights, steps.time, horizon)
-    balanced = mass * jnp.where(by_time > 0, behaviour / jnp.maximum(by_time, 1e-12), 0)[steps.time]
+    balanced = setting.flow.balance(mass, steps.time, steps.terminated)
     rewards = step_rewards(hyper.objective.utility, steps, setting)
     zero = hyper.objective.utility(jnp.zeros_like(steps.accrued[0]))
     return RatioReport(
         ratios=w,
-        mass=by_time,
+        lessons=balanced,
+        mass=jax.ops.segment_sum(mass, steps.time, horizon),
         mass_violation=setting.flow.mass_violation(mass, steps.time, steps.terminated),
         flow_violation=_flow_violation(state, mass, data, setting),
         effective_sample_size=jnp.sum(mass) ** 2 / (jnp.sum(weights) * jnp.sum(mass * w) + 1e-30),
         zero_share=jnp.mean(w <= 0),
         dual_value=value,
-        claimed_value=aggregation(zero + balanced @ rewards),
+        claimed_value=aggregation(zero + cast(setting.flow.reward_scale, zero) * (balanced @ rewards)),
         slack=state.slack,
         multiplier=mu,
     )

@@ -17,10 +17,10 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
-from aetdice.algorithms.optimiser import ADAM, cosine, descend
+from aetdice.algorithms.optimiser import ADAM, average, cosine, descend
 from aetdice.data import transformed_rewards
 from aetdice.data.resident import ResidentData, Steps
-from aetdice.dice import Flow, dual_loss, ratio, residual
+from aetdice.dice import FiniteHorizon, Flow, dual_loss, ratio, residual
 from aetdice.networks import Nu
 from aetdice.objectives import Divergence, Objective, Utility, multiplier
 from aetdice.objectives.parameters import Parameter, cast, parameter
@@ -86,16 +86,20 @@ def update_dual(
     batch, first = data.steps.take(rows), data.steps.take(starts)
     progress = step / setting.steps
     beta = annealed_beta(hyper, progress, setting)
-    weights = _weights(batch, data.steps.count, state.nu.offsets.shape[0], setting)
+    weights = _weights(batch, data.steps.count, setting)
     mu = multiplier(hyper.objective.aggregation, state.slack)
 
     def loss(nu: Nu) -> tuple[Float[Array, ""], Float[Array, "batch times"]]:
         if setting.time_augmented:
+            entering = jax.vmap(nu)(first.observation, first.accrued, first.time)
             residuals = augmented_residuals(nu, hyper.objective, batch, mu, setting)
         else:
-            residuals = step_residuals(nu, hyper.objective, batch, mu, setting)[:, None]
+            entering, residuals = entering_and_residuals(
+                nu, hyper.objective, first, batch, mu, setting
+            )
+            residuals = residuals[:, None]
         value = dual_loss(
-            jax.vmap(nu)(first.observation, first.accrued, first.time),
+            entering,
             residuals.ravel(),
             state.slack,
             hyper.objective.utility(jnp.zeros_like(first.accrued[0])),
@@ -111,12 +115,12 @@ def update_dual(
     gradient, residuals = eqx.filter_grad(loss, has_aux=True)(state.nu)
     rate = cast(hyper.learning_rate, beta) * cosine(progress)
     nu, optimiser = descend(state.nu, gradient, state.optimiser, rate)
-    average = _average(state.average, nu, jnp.minimum(cast(hyper.averaging, beta), (1 + step) / (10 + step)))
+    smooth = average(state.average, nu, jnp.minimum(cast(hyper.averaging, beta), (1 + step) / (10 + step)))
     w = ratio(residuals.ravel(), beta, setting.divergence).reshape(residuals.shape)
     mass = jnp.sum(weights * w, axis=1)
     attained = _attained(hyper, batch, mass, setting)
     slack = state.slack + cast(hyper.slack_rate, beta) * (attained - state.slack)
-    return DualState(nu, optimiser, average, slack)
+    return DualState(nu, optimiser, smooth, slack)
 
 
 def annealed_beta(hyper: DiceHyper, progress: Float[Array, ""], setting: DiceSetting) -> Float[Array, ""]:
@@ -130,10 +134,20 @@ def step_residuals(
     nu: Nu, objective: Objective, batch: Steps, mu: Float[Array, " n"], setting: DiceSetting
 ) -> Float[Array, " batch"]:
     """e of every step at its own time."""
+    return entering_and_residuals(nu, objective, batch.take(jnp.zeros(0, int)), batch, mu, setting)[1]
+
+
+def entering_and_residuals(
+    nu: Nu, objective: Objective, first: Steps, batch: Steps, mu: Float[Array, " n"], setting: DiceSetting
+) -> tuple[Float[Array, " starts"], Float[Array, " batch"]]:
+    """ν where episodes start, and e of every step: one pass through the network for all of it."""
     reward = step_rewards(objective.utility, batch, setting)
-    here = jax.vmap(nu)(batch.observation, batch.accrued, batch.time)
-    there = jax.vmap(nu)(batch.next_observation, batch.next_accrued, batch.time + 1)
-    return residual(reward, here, jnp.where(batch.bootstraps, there, 0), mu, setting.flow)
+    observation = jnp.concatenate([batch.observation, batch.next_observation, first.observation])
+    accrued = jnp.concatenate([batch.accrued, batch.next_accrued, first.accrued])
+    time = jnp.concatenate([batch.time, batch.time + 1, first.time])
+    size = batch.time.shape[0]
+    here, there, entering = jnp.split(jax.vmap(nu)(observation, accrued, time), [size, 2 * size])
+    return entering, residual(reward, here, jnp.where(batch.bootstraps, there, 0), mu, setting.flow)
 
 
 def augmented_residuals(
@@ -158,11 +172,11 @@ def step_rewards(utility: Utility, batch: Steps, setting: DiceSetting) -> Float[
     return jnp.where(batch.bootstraps[:, None], 0, gain)
 
 
-def _weights(batch: Steps, stored: int, horizon: int, setting: DiceSetting) -> Float[Array, "batch times"]:
+def _weights(batch: Steps, stored: int, setting: DiceSetting) -> Float[Array, "batch times"]:
     """d^D of each step; a mean over the batch times the stored steps estimates the sum over all."""
     size = batch.time.shape[0]
-    if setting.time_augmented:
-        return jnp.full((size, horizon), 1 / size)
+    if isinstance(setting.flow, FiniteHorizon) and setting.time_augmented:
+        return jnp.full((size, setting.flow.horizon), 1 / size)
     return setting.flow.transition_weights(batch.weight)[:, None] * (stored / size)
 
 
@@ -174,7 +188,3 @@ def _attained(
     utility = hyper.objective.utility
     attained = mass @ step_rewards(utility, batch, setting)
     return utility(jnp.zeros_like(batch.accrued[0])) + scale * attained
-
-
-def _average(old: Nu, new: Nu, decay: Float[Array, ""]) -> Nu:
-    return jax.tree.map(lambda o, n: decay * o + (1 - decay) * n if eqx.is_inexact_array(n) else n, old, new)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float
 
-M = TypeVar("M", bound=eqx.Module)
+M = TypeVar("M")
 
 ADAM = optax.scale_by_adam()
 
@@ -27,3 +27,8 @@ def descend(
     step = eqx.filter(direction, eqx.is_inexact_array)
     scaled = optax.tree.scale(-rate, step)
     return eqx.apply_updates(module, scaled), state
+
+
+def average(old: M, new: M, decay: Float[Array, ""]) -> M:
+    """decay · old + (1 - decay) · new, weight by weight."""
+    return jax.tree.map(lambda o, n: decay * o + (1 - decay) * n if eqx.is_inexact_array(n) else n, old, new)

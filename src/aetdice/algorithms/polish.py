@@ -26,20 +26,22 @@ MAX_STEPS = 60
 def polish(state: DualState, hyper: DiceHyper, data: ResidentData, setting: DiceSetting) -> DualState:
     """The averaged ν with its best last layer and constants, and the slack that goes with it."""
     nu = state.average
-    horizon = nu.offsets.shape[0]
+    constants = nu.offsets.shape[0]
     here, there = (
         np.asarray(f, np.float64).reshape(-1, f.shape[-1])[: data.steps.count]
         for f in _features(nu, data.steps)
     )
-    times = np.eye(horizon + 1, horizon)
+    indicators = np.eye(constants)
     time = np.asarray(data.steps.time)
-    here = np.concatenate([here, times[time]], axis=1)
-    there = np.concatenate([there, times[time + 1]], axis=1) * np.asarray(data.steps.bootstraps)[:, None]
+    now, then = (np.minimum(t, constants - 1) for t in (time, time + 1))
+    here = np.concatenate([here, indicators[now]], axis=1)
+    there = np.concatenate([there, indicators[then]], axis=1) * np.asarray(data.steps.bootstraps)[:, None]
+    rewards = np.asarray(step_rewards(hyper.objective.utility, data.steps, setting), np.float64)
     dual = LinearDual(
-        differences=DenseDifferences(there - here),
+        differences=DenseDifferences(float(setting.flow.discount) * there - here),
         initial=here[np.asarray(data.initial)].mean(axis=0),
-        mass=np.asarray(data.steps.weight, np.float64),
-        rewards=np.asarray(step_rewards(hyper.objective.utility, data.steps, setting), np.float64),
+        mass=np.asarray(setting.flow.transition_weights(data.steps.weight), np.float64),
+        rewards=float(setting.flow.reward_scale) * rewards,
         zero_utility=in_float64(hyper.objective.utility)(np.zeros(data.steps.accrued.shape[1])),
         aggregation=hyper.objective.aggregation,
         divergence=setting.divergence,
@@ -55,7 +57,7 @@ def polish(state: DualState, hyper: DiceHyper, data: ResidentData, setting: Dice
         tolerance=TOLERANCE,
         max_steps=MAX_STEPS,
     )
-    last, offsets = np.split(point.parameters.astype(np.float32), [start.size - horizon])
+    last, offsets = np.split(point.parameters.astype(np.float32), [start.size - constants])
     polished = eqx.tree_at(
         lambda n: (n.net.weights[-1], n.net.biases[-1], n.offsets),
         nu,

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from aetdice.envs import FairTaxi
 from aetdice.errors import InputError
-from aetdice.objectives import OBJECTIVES, Objective, named_aggregation, named_objective, written_objective
+from aetdice.objectives import Objective, described_objective
 
 
 @dataclass(frozen=True)
@@ -31,30 +31,12 @@ class ObjectiveOptions:
     aggregation: str | None = None
     """One's own G: linear, log, alpha-fair, smooth-min, or an expression in k0, k1, …"""
 
+    def given(self) -> dict[str, Any]:
+        """What was said, by name."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
+
     def build(self, objectives: int, horizon: int) -> Objective:
-        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
-        if self.utility is not None:
-            thresholds = {
-                name: given[name] for name in ("threshold", "aggregation_threshold") if name in given
-            }
-            extra = sorted(set(given) - {"utility", "aggregation", *thresholds})
-            if extra:
-                raise InputError(f"--utility replaces a named objective, so it takes no --{_flag(extra[0])}")
-            return written_objective(
-                self.utility, self.aggregation or "linear", objectives, horizon, **thresholds
-            )
-        name = given.pop("objective", None)
-        if name is None:
-            raise InputError(f'say which objective: --objective {" | ".join(OBJECTIVES)}, or --utility "…"')
-        if self.aggregation is not None:
-            given["aggregation"] = named_aggregation(self.aggregation)
-        if name == "safe-cobb-douglas":
-            given["horizon"] = float(horizon)
-        if self.weights is not None and len(self.weights) != objectives:
-            raise InputError(
-                f"--weights needs {objectives} numbers, one per objective, not {len(self.weights)}"
-            )
-        return named_objective(name, given)
+        return described_objective(self.given(), objectives, horizon)
 
 
 @dataclass(frozen=True)
@@ -100,7 +82,3 @@ def _cell(text: str) -> tuple[int, int]:
     except ValueError:
         raise InputError(f"a cell is row,column, for example 0,2; not {text!r}") from None
     return row, column
-
-
-def _flag(name: str) -> str:
-    return name.replace("_", "-")

@@ -21,14 +21,25 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from aetdice.cli.options import TaxiOptions
-from aetdice.envs.taxi_data import EPISODES
+from aetdice.algorithms.learners import ALGORITHMS
+from aetdice.cli.options import ObjectiveOptions, TaxiOptions
+from aetdice.config import TrainingConfig
 from aetdice.errors import InputError
 from aetdice.jobs import CONFIG, Job, evaluate, start
-from aetdice.preparation import TrainingConfig
 from aetdice.report.tables import evaluation_report, training_report
-from aetdice.sources import Source
+from aetdice.sources import COLLECTORS, Source
+from aetdice.tracking import TensorBoard, Tracker, WeightsAndBiases
 from aetdice.training import Report
+
+
+@dataclass(frozen=True)
+class SweptObjective(ObjectiveOptions):
+    """J = G(E[F(R)]): a named objective, or one written as expressions; several α or ρ are a sweep."""
+
+    alpha: tuple[float, ...] | None = None  # type: ignore[assignment]
+    """Of bsr: from 0 (ESR) to 1 (SER)."""
+    rho: tuple[float, ...] | None = None  # type: ignore[assignment]
+    """Of the Cobb-Douglas objectives."""
 
 
 @dataclass(frozen=True)
@@ -37,35 +48,31 @@ class Train:
 
     out: Path
     """Folder for config, metrics, checkpoint, policies and result."""
-    env: Literal["fair-taxi"] = "fair-taxi"
+    options: SweptObjective
+    env: Literal[*COLLECTORS] = "fair-taxi"  # type: ignore[valid-type]
     """Whose dataset to learn from."""
-    algorithm: Literal["aetdice"] = "aetdice"
-    objective: str | None = None
-    """lsr, ser, esr, bsr, …"""
-    alpha: tuple[float, ...] = ()
-    """Of bsr."""
-    rho: tuple[float, ...] = ()
-    """Of the Cobb-Douglas objectives."""
-    weights: tuple[float, ...] | None = None
-    """One per objective, for lsr, ser, esr and bsr."""
-    threshold: float | None = None
-    """Below it logarithms and powers are continued (default 1)."""
-    utility: str | None = None
-    """One's own F in r0, r1, … and horizon."""
-    aggregation: str = "linear"
-    """G beside one's own F."""
-    beta: tuple[float, ...] = (3e-4,)
-    """Strength of the regulariser, in exact units."""
+    algorithm: Literal[*ALGORITHMS] = "aetdice"  # type: ignore[valid-type]
+    """optidice is linear and fairdice SER, discounted; esr-iql is ESR; bc is cloning."""
+    beta: tuple[float, ...] | None = None
+    """Strength of the regulariser, in exact units (aetdice, optidice, fairdice; default 3e-4)."""
+    expectile: tuple[float, ...] | None = None
+    """Of esr-iql (default 0.85)."""
+    temperature: tuple[float, ...] | None = None
+    """Of esr-iql's advantages (default 14)."""
     learning_rate: tuple[float, ...] = (1e-3,)
     """Of ν and of the policies."""
     seed: tuple[int, ...] = (0,)
     """Of networks and batches."""
-    dataset_episodes: int = EPISODES
-    """Episodes to collect."""
+    dataset_episodes: int | None = None
+    """Episodes to collect (default: the environment's own number)."""
     dataset_seed: int = 0
     """Of the collection."""
     episodes: int = 2000
     """Evaluation episodes per policy."""
+    tensorboard: bool = False
+    """Write TensorBoard files to the folder as well."""
+    wandb: str | None = None
+    """Log to this Weights & Biases project as well."""
     json: bool = False
     """Print the result file instead of a table."""
     training: TrainingConfig = TrainingConfig()
@@ -74,30 +81,29 @@ class Train:
     def run(self) -> None:
         if (self.out / CONFIG).exists():
             raise InputError(f"{self.out} holds a run already; continue it with: aetdice resume {self.out}")
-        source = Source(self.env, self.dataset_episodes, self.dataset_seed, self.taxi.arguments())
+        arguments = self.taxi.arguments() if self.env == "fair-taxi" else {}
+        source = Source(self.env, self.dataset_episodes, self.dataset_seed, arguments)
+        swept = {"beta": self.beta, "expectile": self.expectile, "temperature": self.temperature}
         job = Job(
-            source, self._objective(), self.beta, self.learning_rate, self.seed, self.training, self.episodes
+            source,
+            self.options.given(),
+            self.algorithm,
+            {name: list(values) for name, values in swept.items() if values is not None},
+            self.learning_rate,
+            self.seed,
+            self.training,
+            self.episodes,
         )
-        _run(job, self.out, self.json)
+        _run(job, self.out, self.json, _trackers(self.tensorboard, self.wandb, self.out, job))
 
-    def _objective(self) -> dict[str, Any]:
-        if self.utility is not None:
-            threshold = 1.0 if self.threshold is None else self.threshold
-            return {"utility": self.utility, "aggregation": self.aggregation, "threshold": threshold}
-        if self.objective is None:
-            raise InputError(
-                'say which objective: --objective esr | ser | bsr --alpha 0.5 | …, or --utility "…"'
-            )
-        options: dict[str, Any] = {"name": self.objective}
-        for name in ("alpha", "rho"):
-            values = getattr(self, name)
-            if values:
-                options[name] = values[0] if len(values) == 1 else list(values)
-        if self.weights is not None:
-            options["weights"] = list(self.weights)
-        if self.threshold is not None:
-            options["threshold"] = self.threshold
-        return options
+
+def _trackers(tensorboard: bool, project: str | None, out: Path, job: Job) -> tuple[Tracker, ...]:
+    trackers: list[Tracker] = []
+    if tensorboard:
+        trackers.append(TensorBoard(out / "tensorboard"))
+    if project is not None:
+        trackers.append(WeightsAndBiases(project, job.record()))
+    return tuple(trackers)
 
 
 @dataclass(frozen=True)
@@ -105,11 +111,16 @@ class Resume:
     """Go on with a run that was cut off, to the same result."""
 
     folder: tyro.conf.Positional[Path]
+    tensorboard: bool = False
+    """Write TensorBoard files to the folder as well."""
+    wandb: str | None = None
+    """Log to this Weights & Biases project as well."""
     json: bool = False
     """Print the result file instead of a table."""
 
     def run(self) -> None:
-        _run(Job.read(self.folder), self.folder, self.json)
+        job = Job.read(self.folder)
+        _run(job, self.folder, self.json, _trackers(self.tensorboard, self.wandb, self.folder, job))
 
 
 @dataclass(frozen=True)
@@ -121,20 +132,22 @@ class Evaluate:
     """How many."""
     seed: int = 1234
     """Of actions and environment."""
+    member: int | None = None
+    """Which one; by default the selected."""
     json: bool = False
     """Print one JSON object instead of a table."""
 
     def run(self) -> None:
-        result = evaluate(self.folder, self.episodes, self.seed)
+        result = evaluate(self.folder, self.episodes, self.seed, self.member)
         if self.json:
             print(json.dumps(result))
         else:
             Console().print(evaluation_report(result))
 
 
-def _run(job: Job, folder: Path, as_json: bool) -> None:
-    with _progress() as report:
-        result = start(job, folder, report)
+def _run(job: Job, folder: Path, as_json: bool, trackers: tuple[Tracker, ...]) -> None:
+    with progress() as report:
+        result = start(job, folder, report, trackers)
     if as_json:
         print(json.dumps(result))
     else:
@@ -149,7 +162,7 @@ class SpeedColumn(ProgressColumn):
 
 
 @contextmanager
-def _progress() -> Iterator[Report]:
+def progress() -> Iterator[Report]:
     """A bar per stage on stderr, with speed and remaining time."""
     columns = (
         TextColumn("{task.description:>8}"),

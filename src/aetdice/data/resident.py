@@ -47,9 +47,11 @@ class ResidentData(eqx.Module):
     steps: Steps
     initial: Int[Array, " episodes"]
     """The rows of the episodes' first steps."""
+    actions: int = eqx.field(static=True)
+    """How many discrete actions there are; 0 for continuous ones."""
 
 
-def resident(transitions: Transitions) -> ResidentData:
+def resident(transitions: Transitions, actions: int = 0) -> ResidentData:
     """Move a dataset to the device; integer observations and actions stay integers."""
     rows = len(transitions.time)
     steps = Steps(
@@ -63,7 +65,7 @@ def resident(transitions: Transitions) -> ResidentData:
         bootstraps=jnp.asarray(transitions.bootstraps),
         weight=_compact(transitions.weights),
     )
-    return ResidentData(steps, _compact(transitions.initial))
+    return ResidentData(steps, _compact(transitions.initial), actions)
 
 
 def _compact(values: Shaped[np.ndarray, "..."]) -> Array:

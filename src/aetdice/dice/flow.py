@@ -43,6 +43,15 @@ class Flow(eqx.Module):
     ) -> Float[Array, ""]:
         """How far w·d^D is from conserving mass: a convergence test that needs no reference."""
 
+    @abc.abstractmethod
+    def balance(
+        self,
+        mass: Float[Array, " steps"],
+        time: Int[Array, " steps"],
+        terminated: Bool[Array, " steps"],
+    ) -> Float[Array, " steps"]:
+        """w·d^D with every part that must conserve mass scaled until it does."""
+
 
 class FiniteHorizon(Flow):
     """Mass 1 enters at t = 0, moves one step in time, and leaves by termination or at H."""
@@ -75,6 +84,24 @@ class FiniteHorizon(Flow):
         ended = jax.ops.segment_sum(jnp.where(terminated, mass, 0), time, self.horizon)
         expected = jnp.concatenate([jnp.ones_like(total[:1]), total[:-1] - ended[:-1]])
         return jnp.max(jnp.abs(total - expected))
+
+    def balance(
+        self,
+        mass: Float[Array, " steps"],
+        time: Int[Array, " steps"],
+        terminated: Bool[Array, " steps"],
+    ) -> Float[Array, " steps"]:
+        """One factor per time step, so that c_0 = 1 and c_{t+1} = c_t - (mass that terminates at t)."""
+        total = jax.ops.segment_sum(mass, time, self.horizon)
+        ended = jax.ops.segment_sum(jnp.where(terminated, mass, 0), time, self.horizon)
+
+        def step(expected: Array, sums: tuple[Array, Array]) -> tuple[Array, Array]:
+            here, ends = sums
+            factor = jnp.where(here > 0, expected / jnp.where(here > 0, here, 1), 0)
+            return expected - factor * ends, factor
+
+        _, factors = jax.lax.scan(step, jnp.ones((), mass.dtype), (total, ended))
+        return mass * factors[time]
 
 
 class Discounted(Flow):
@@ -114,3 +141,15 @@ class Discounted(Flow):
         del time
         gamma = jnp.asarray(self.gamma, mass.dtype)
         return jnp.abs(jnp.sum(mass) - gamma * jnp.sum(jnp.where(terminated, 0, mass)) - (1 - gamma))
+
+    def balance(
+        self,
+        mass: Float[Array, " steps"],
+        time: Int[Array, " steps"],
+        terminated: Bool[Array, " steps"],
+    ) -> Float[Array, " steps"]:
+        """One factor for all, so that E[w] - γ E[w · not terminal] = 1 - γ."""
+        del time
+        gamma = jnp.asarray(self.gamma, mass.dtype)
+        kept = jnp.sum(mass) - gamma * jnp.sum(jnp.where(terminated, 0, mass))
+        return mass * jnp.where(kept > 0, (1 - gamma) / jnp.where(kept > 0, kept, 1), 0)

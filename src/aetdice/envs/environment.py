@@ -33,6 +33,11 @@ class Environment(eqx.Module):
     def actions(self) -> int:
         """How many actions there are."""
 
+    @property
+    def utility_threshold(self) -> float:
+        """Below which return logarithms and powers in F are continued, unless an objective says otherwise."""
+        return 1.0
+
     @abc.abstractmethod
     def reset(self, key: PRNGKeyArray) -> Any:
         """An initial state."""

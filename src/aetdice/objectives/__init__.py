@@ -28,7 +28,12 @@ from aetdice.objectives.named import (
 )
 from aetdice.objectives.objective import Objective, Regime, Score
 from aetdice.objectives.precision import in_float64
-from aetdice.objectives.text import named_aggregation, named_objective, written_objective
+from aetdice.objectives.text import (
+    described_objective,
+    named_aggregation,
+    named_objective,
+    written_objective,
+)
 from aetdice.objectives.utilities import (
     UTILITIES,
     AlphaFairUtility,
@@ -79,6 +84,7 @@ __all__ = [
     "cobb_douglas",
     "conjugate",
     "convex",
+    "described_objective",
     "esr",
     "in_float64",
     "lsr",

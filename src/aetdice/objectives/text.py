@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from aetdice.errors import InputError
 from aetdice.objectives.aggregations import AGGREGATIONS, Aggregation, AlphaFair
@@ -10,6 +10,38 @@ from aetdice.objectives.expressions import parse_aggregation, parse_utility
 from aetdice.objectives.fairness import Fair
 from aetdice.objectives.named import OBJECTIVES
 from aetdice.objectives.objective import Objective
+
+
+def described_objective(options: Mapping[str, object], objectives: int, horizon: int) -> Objective:
+    """An objective from what a command line or a file says: `objective` and its options, or `utility`.
+
+    `{"objective": "bsr", "alpha": 0.5}`, `{"utility": "log(r0), r1", "aggregation": "log"}`.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    if "utility" in given:
+        known = {"utility", "aggregation", "threshold", "aggregation_threshold"}
+        if extra := sorted(set(given) - known):
+            raise InputError(f"--utility replaces a named objective, so it takes no --{_flag(extra[0])}")
+        return written_objective(
+            **{"aggregation": "linear", **given},  # type: ignore[arg-type]
+            objectives=objectives,
+            horizon=horizon,
+        )
+    name = given.pop("objective", None)
+    if name is None:
+        raise InputError(f'say which objective: --objective {" | ".join(OBJECTIVES)}, or --utility "…"')
+    if "aggregation" in given:
+        given["aggregation"] = named_aggregation(str(given["aggregation"]))
+    if name == "safe-cobb-douglas":
+        given["horizon"] = float(horizon)
+    weights = given.get("weights")
+    if isinstance(weights, Sequence) and len(weights) != objectives:
+        raise InputError(f"--weights needs {objectives} numbers, one per objective, not {len(weights)}")
+    return named_objective(str(name), given)
+
+
+def _flag(name: str) -> str:
+    return name.replace("_", "-")
 
 
 def named_objective(name: str, options: Mapping[str, object]) -> Objective:

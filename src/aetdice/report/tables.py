@@ -63,22 +63,30 @@ def vector(values: Iterable[float]) -> str:
 
 
 def training_report(result: Mapping[str, Any], folder: Path) -> Group:
-    """What a run attained, with its twin, its data and the exact optimum beside it."""
+    """What a run attained for each objective, with twin, data and exact optimum beside it."""
+    parts: list[Any] = [_summary(summary) for summary in result["by_objective"]]
+    spaced = [part for pair in zip(parts, [Text()] * len(parts), strict=True) for part in pair][:-1]
+    files = Text.assemble(("files", "bold"), f"          {folder} ({result['seconds']:.0f} s)")
+    return Group(*spaced, files)
+
+
+def _summary(summary: Mapping[str, Any]) -> Table:
     facts = Table.grid(padding=(0, 2))
-    chosen = ", ".join(f"{name} {value}" for name, value in result["selected"]["params"].items())
-    for label, value in (
-        ("objective", result["objective"]),
-        ("selected", f"{chosen} ({result['selected']['rule']})"),
-        ("data", f"{result['data_score']:.4f}"),
-        ("cloning twin", f"{result['twin_score']:.4f}"),
-        ("learner", f"{result['score']:.4f}"),
-        ("exact optimum", f"{result['exact_score']:.4f}"),
-        ("gap closed", f"{result['gap_share']:.1%} of the way from the twin to the optimum"),
-        ("verdict", result["verdict"]),
-        ("files", f"{folder} ({result['seconds']:.0f} s)"),
-    ):
+    chosen = ", ".join(f"{name} {value}" for name, value in summary["selected"]["params"].items())
+    rows = {
+        "objective": summary["objective"],
+        "selected": f"{chosen} ({summary['selected']['rule']})",
+        "data": f"{summary['data_score']:.4f}",
+        "cloning twin": f"{summary['twin_score']:.4f}",
+        "learner": f"{summary['score']:.4f}",
+    }
+    if summary["exact_score"] is not None:
+        rows["exact optimum"] = f"{summary['exact_score']:.4f}"
+    if summary["gap_share"] is not None:
+        rows["gap closed"] = f"{summary['gap_share']:.1%} of the way from the twin to the optimum"
+    for label, value in {**rows, "verdict": summary["verdict"]}.items():
         facts.add_row(Text(label, style="bold"), Text(value))
-    return Group(facts)
+    return facts
 
 
 def evaluation_report(result: Mapping[str, Any]) -> Group:
@@ -92,7 +100,8 @@ def evaluation_report(result: Mapping[str, Any]) -> Group:
         cells = [result[kind]["scores"][name] for kind in ("policy", "twin")]
         shown = (f"{c['value']:.4f} ({c['low']:.4f} to {c['high']:.4f})" for c in cells)
         scores.add_row(Text(name), *shown)
-    scores.add_row("trained, exact optimum", f"{result['exact_score']:.4f}", "")
+    if result["exact_score"] is not None:
+        scores.add_row("trained, exact optimum", f"{result['exact_score']:.4f}", "")
     quantiles = Table(title="returns of the policy", title_justify="left", title_style="bold")
     quantiles.add_column("quantile")
     for i in range(len(result["policy"]["mean_returns"])):

@@ -1,0 +1,198 @@
+"""ESR-IQL: implicit Q-learning on the augmented problem, where the ESR return is a sum of rewards.
+
+    L_V = E[|τ - 1(u < 0)| u²],   u = min_i Q̄_i(s̃, a) - V(s̃)
+    L_Q = Σ_i E[(μ·r̃ + V(s̃') - Q_i(s̃, a))²]
+
+τ is the expectile, Q̄ a slow average of the critics, V = 0 where nothing follows, μ the weights of
+the linear G. A step's lesson is exp(temperature · (min_i Q̄_i - V)), at most 100, times d^D: the
+weight of advantage-weighted cloning (paper: ESR-IQL; after Kostrikov et al.).
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+
+from aetdice.algorithms.algorithm import Algorithm, StepReport
+from aetdice.algorithms.optimiser import ADAM, average, cosine, descend
+from aetdice.config import TrainingConfig
+from aetdice.data import transformed_rewards
+from aetdice.data.resident import ResidentData, Steps, blocks
+from aetdice.errors import InputError
+from aetdice.networks import Encoder, Nu, Perceptron
+from aetdice.objectives import Objective, multiplier
+from aetdice.objectives.parameters import Parameter, cast, parameter
+
+MOST_WEIGHT = 100.0
+SLOWNESS = 0.995
+"""Decay of the critics' averages."""
+
+
+class IqlHyper(eqx.Module):
+    """What may differ between the members of a population: all traced."""
+
+    objective: Objective
+    expectile: Parameter = eqx.field(converter=parameter)
+    temperature: Parameter = eqx.field(converter=parameter)
+    learning_rate: Parameter = eqx.field(converter=parameter)
+
+
+class Critic(eqx.Module):
+    """Q(s̃, a): one output per discrete action, or actions as an input."""
+
+    encoder: Encoder
+    net: Perceptron
+    actions: int = eqx.field(static=True)
+    """How many discrete actions; 0 for continuous ones."""
+
+    def __init__(
+        self, encoder: Encoder, hidden: tuple[int, ...], actions: int, action_size: int, key: PRNGKeyArray
+    ) -> None:
+        self.encoder, self.actions = encoder, actions
+        self.net = Perceptron((encoder.features + action_size, *hidden, max(actions, 1)), key)
+
+    def __call__(
+        self,
+        observation: Shaped[Array, " o"],
+        accrued: Float[Array, " m"],
+        time: Int[Array, ""],
+        action: Shaped[Array, "*a"],
+    ) -> Float[Array, ""]:
+        encoded = self.encoder(observation, accrued, time)
+        if self.actions:
+            return self.net(encoded)[action]
+        return self.net(jnp.concatenate([encoded, action.reshape(-1)]))[0]
+
+
+class IqlState(NamedTuple):
+    """V, two critics, their slow averages, and the optimiser of the first three."""
+
+    value: Nu
+    critics: tuple[Critic, Critic]
+    slow: tuple[Critic, Critic]
+    optimiser: optax.OptState
+
+
+class Iql(Algorithm):
+    """ESR-IQL for discrete and continuous actions, with the finite horizon of the data."""
+
+    config: TrainingConfig = eqx.field(static=True)
+    sees_accrued: bool = eqx.field(static=True)
+    sees_time: bool = eqx.field(static=True)
+    steps: int = eqx.field(static=True)
+
+    def __init__(self, config: TrainingConfig) -> None:
+        self.config, self.steps = config, config.value_steps
+        self.sees_accrued, self.sees_time = config.accrued, True
+
+    @property
+    def sweeps(self) -> dict[str, float]:
+        return {"expectile": 0.85, "temperature": 14.0}
+
+    def check(self, objective: Objective, objectives: int) -> None:
+        regime = objective.regime(objectives)
+        if regime not in ("linear", "ESR"):
+            raise InputError(
+                "esr-iql optimises linear and ESR objectives; "
+                f"{objective.short_name} is {regime}: use aetdice"
+            )
+
+    def hyper(self, objective: Objective, learning_rate: float, **own: float) -> IqlHyper:
+        if not 0 < own["expectile"] < 1:
+            raise InputError(f"expectile lies between 0 and 1, not at {own['expectile']}")
+        if not own["temperature"] >= 0:
+            raise InputError(f"temperature must not be negative, not {own['temperature']}")
+        return IqlHyper(objective, own["expectile"], own["temperature"], learning_rate)
+
+    def init(self, encoder: Encoder, hyper: IqlHyper, data: ResidentData, key: PRNGKeyArray) -> IqlState:
+        del hyper
+        value_key, *critic_keys = jax.random.split(key, 3)
+        action = data.steps.action
+        discrete = jnp.issubdtype(action.dtype, jnp.integer)
+        size = 0 if discrete else action[0].size
+        first, second = (
+            Critic(encoder, self.config.hidden, data.actions if discrete else 0, size, k) for k in critic_keys
+        )
+        value = Nu(encoder, self.config.hidden, 1, 1, value_key)
+        optimiser = ADAM.init(eqx.filter((value, (first, second)), eqx.is_inexact_array))
+        return IqlState(value, (first, second), (first, second), optimiser)
+
+    def update(
+        self,
+        state: IqlState,
+        hyper: IqlHyper,
+        data: ResidentData,
+        key: PRNGKeyArray,
+        step: Int[Array, ""],
+    ) -> IqlState:
+        batch = data.steps.take(jax.random.randint(key, (self.config.batch,), 0, data.steps.count))
+        networks = (state.value, state.critics)
+        gradient = eqx.filter_grad(iql_loss)(networks, state.slow, hyper, batch)
+        progress = step.astype(jnp.float32) / self.config.value_steps
+        rate = cast(hyper.learning_rate, progress) * cosine(progress)
+        (value, critics), optimiser = descend(networks, gradient, state.optimiser, rate)
+        return IqlState(value, critics, average(state.slow, critics, jnp.asarray(SLOWNESS)), optimiser)
+
+    def finish(self, state: IqlState, hyper: IqlHyper, data: ResidentData) -> IqlState:
+        del hyper, data
+        return state
+
+    def report(self, state: IqlState, hyper: IqlHyper, data: ResidentData) -> StepReport:
+        rows = jax.lax.map(lambda block: _valued(state, hyper, block), blocks(data.steps))
+        advantage, error = (row.reshape(-1)[: data.steps.count] for row in rows)
+        w = jnp.minimum(jnp.exp(cast(hyper.temperature, advantage) * advantage), MOST_WEIGHT)
+        mass, weight = w * data.steps.weight, data.steps.weight
+        first = data.steps.take(data.initial)
+        metrics = {
+            "bellman_error": jnp.sqrt(jnp.sum(weight * jnp.square(error)) / jnp.sum(weight)),
+            "start_value": jnp.mean(jax.vmap(state.value)(first.observation, first.accrued, first.time)),
+            "effective_sample_size": jnp.sum(mass) ** 2 / (jnp.sum(weight) * jnp.sum(mass * w) + 1e-30),
+        }
+        return StepReport(mass, metrics)
+
+
+def iql_loss(
+    networks: tuple[Nu, tuple[Critic, Critic]],
+    slow: tuple[Critic, Critic],
+    hyper: IqlHyper,
+    batch: Steps,
+) -> Float[Array, ""]:
+    """L_V + L_Q, each blind to the other's parameters."""
+    value, critics = networks
+    here = jax.vmap(value)(batch.observation, batch.accrued, batch.time)
+    gap = jax.lax.stop_gradient(_lower(slow, batch)) - here
+    tau = cast(hyper.expectile, gap)
+    value_loss = jnp.mean(jnp.where(gap < 0, 1 - tau, tau) * jnp.square(gap))
+    target = jax.lax.stop_gradient(_target(value, hyper.objective, batch))
+    errors = [target - jax.vmap(q)(*_pair(batch)) for q in critics]
+    return value_loss + sum(jnp.mean(jnp.square(error)) for error in errors)
+
+
+def _target(value: Nu, objective: Objective, batch: Steps) -> Float[Array, " batch"]:
+    """μ·r̃ + V(s̃')."""
+    reward = transformed_rewards(objective.utility, batch.accrued, batch.next_accrued)
+    mu = multiplier(objective.aggregation, jnp.zeros_like(reward[0]))
+    there = jax.vmap(value)(batch.next_observation, batch.next_accrued, batch.time + 1)
+    return reward @ mu + jnp.where(batch.bootstraps, there, 0)
+
+
+def _lower(critics: tuple[Critic, Critic], batch: Steps) -> Float[Array, " batch"]:
+    """The smaller of two opinions."""
+    first, second = (jax.vmap(q)(*_pair(batch)) for q in critics)
+    return jnp.minimum(first, second)
+
+
+def _pair(batch: Steps) -> tuple[Array, Array, Array, Array]:
+    return batch.observation, batch.accrued, batch.time, batch.action
+
+
+def _valued(
+    state: IqlState, hyper: IqlHyper, batch: Steps
+) -> tuple[Float[Array, " batch"], Float[Array, " batch"]]:
+    """The advantage of every step, and its Bellman error."""
+    lower = _lower(state.slow, batch)
+    advantage = lower - jax.vmap(state.value)(batch.observation, batch.accrued, batch.time)
+    return advantage, _target(state.value, hyper.objective, batch) - lower

@@ -1,0 +1,76 @@
+"""How to train: everything that is the same for all members of a population."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from aetdice.errors import InputError
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How to train; the same for every member of a population."""
+
+    hidden: tuple[int, ...] = (256, 256)
+    """Widths of the hidden layers of ν and of the policies."""
+    batch: int = 512
+    """Steps per update, in both stages."""
+    value_steps: int = 15_000
+    """Updates of ν, or of the values of ESR-IQL."""
+    cloning_steps: int = 4_000
+    """Updates of the policies."""
+    first_beta: float = 0.1
+    """Where β starts to fall from (DICE)."""
+    annealing: float = 0.5
+    """The share of the first stage during which β falls (DICE)."""
+    averaging: float = 0.999
+    """Decay of the average of ν's weights (DICE)."""
+    slack_rate: float = 3e-3
+    """Step of the slack towards the utilities that the ratios attain (DICE)."""
+    polish: bool = True
+    """Solve for the last layer of ν exactly before cloning (DICE)."""
+    floor: float = 0.01
+    """Share of cloning steps drawn from the behaviour, for states the ratios leave out."""
+    extraction: Literal["drawn", "weighted"] = "drawn"
+    """Show a policy steps as often as they weigh, or all alike with weights in the loss."""
+    divergence: Literal["chi2", "soft-chi2", "kl"] = "chi2"
+    """The φ of the regulariser (DICE)."""
+    gamma: float = 0.99
+    """Discount of the infinite-horizon flow (OptiDICE, FairDICE)."""
+    time: Literal["input", "heads", "augmented"] = "input"
+    """How ν knows the time: as an input, by one head per step, or so with the paper's augmentation."""
+    offsets: bool = True
+    """Give ν a free constant per time step (AETDICE)."""
+    accrued: bool = True
+    """Let the networks see the accrued reward; needless for affine F only."""
+    terminal_reward: bool = False
+    """Pay F(R) - F(0) at the end of an episode instead of along the way."""
+    components: int = 5
+    """Gaussians in the policy mixture for continuous actions."""
+    holdout: float | None = None
+    """Share of episodes kept for choosing β; by default a tenth if there are several, else none."""
+    precision: Literal["highest", "tensorfloat32", "bfloat16"] = "highest"
+    """Of matrix products, where the device offers a choice."""
+    chunk: int = 500
+    """Updates between reports and checkpoints."""
+
+    def __post_init__(self) -> None:
+        positive = {"batch": self.batch, "value_steps": self.value_steps, "cloning_steps": self.cloning_steps}
+        for name, value in {**positive, "chunk": self.chunk, "components": self.components}.items():
+            if value < 1:
+                raise InputError(f"{name} must be at least 1, not {value}")
+        if not self.hidden or min(self.hidden) < 1:
+            raise InputError(f"hidden needs at least one positive width, not {self.hidden}")
+        if self.holdout is not None and not 0 <= self.holdout < 1:
+            raise InputError(f"holdout is a share of the episodes below 1, not {self.holdout}")
+        for name, share in {"floor": self.floor, "averaging": self.averaging}.items():
+            if not 0 <= share <= 1:
+                raise InputError(f"{name} is a share between 0 and 1, not {share}")
+        for name, share in {"annealing": self.annealing, "slack_rate": self.slack_rate}.items():
+            if not 0 < share <= 1:
+                raise InputError(f"{name} is a share above 0 and at most 1, not {share}")
+        if not 0 <= self.gamma < 1:
+            raise InputError(f"gamma must be at least 0 and below 1, not {self.gamma}")
+        if not np.isfinite(self.first_beta) or self.first_beta <= 0:
+            raise InputError(f"first_beta must be positive, not {self.first_beta}")
