@@ -5,13 +5,16 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from aetdice.data import Episodes
-from aetdice.envs import Environment, FairTaxi
+from aetdice.envs import Environment, FairTaxi, FiniteEnvironment, point_maze_2obj, point_maze_3obj
+from aetdice.envs.maze_data import collect_point_maze
 from aetdice.envs.taxi_data import EPISODES, collect_fair_taxi
 from aetdice.errors import InputError
 from aetdice.exact import AugmentedSpace, TabularMOMDP, enumerate_space
 
-COLLECTORS: dict[str, tuple[type[Environment], Callable[..., Episodes]]] = {
-    "fair-taxi": (FairTaxi, collect_fair_taxi)
+COLLECTORS: dict[str, tuple[Callable[..., Environment], Callable[..., Episodes]]] = {
+    "fair-taxi": (FairTaxi, collect_fair_taxi),
+    "pointmaze-2obj": (point_maze_2obj, collect_point_maze),
+    "pointmaze-3obj": (point_maze_3obj, collect_point_maze),
 }
 """Environments with a dataset of their own, by short name."""
 
@@ -34,9 +37,12 @@ class Source:
         environment = self.environment()
         return COLLECTORS[self.env][1](environment, self.episodes, self.dataset_seed)
 
-    def space(self) -> AugmentedSpace:
-        """For exact optima beside the learner's."""
-        return enumerate_space(TabularMOMDP.from_environment(self.environment()))  # type: ignore[arg-type]
+    def space(self) -> AugmentedSpace | None:
+        """For exact optima beside the learner's; None where states cannot be listed."""
+        environment = self.environment()
+        if not isinstance(environment, FiniteEnvironment):
+            return None
+        return enumerate_space(TabularMOMDP.from_environment(environment))
 
     def record(self) -> dict[str, Any]:
         return asdict(self)
