@@ -13,8 +13,8 @@ from aetdice.objectives import in_float64
 EPISODES = 1500
 TOURS = 0.5
 """Share of the episodes that visit every goal once; the others have 1 to m + 1 legs to any goals."""
-BALANCE = 2.0
-"""Of the legs' lengths, which are Dirichlet: 1 would be uniform switch times."""
+BALANCE = 3.0
+"""Concentration of the Dirichlet law of the legs' lengths: 1 would make switch times uniform."""
 DAWDLING = 0.05
 """Probability that a leg heads for the start instead of a goal."""
 BRISK = 0.6

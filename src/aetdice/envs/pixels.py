@@ -60,7 +60,7 @@ def draw_line(
     window[distance <= (width / 2) ** 2] = colour
 
 
-def shrink(image: Image, factor: int) -> Image:
+def shrink(image: Image, factor: int) -> UInt8[np.ndarray, "smaller narrower 3"]:
     """Every factor × factor pixels averaged into one, so that edges drawn large come out smooth."""
     height, width = image.shape[0] // factor, image.shape[1] // factor
     blocks = image.reshape(height, factor, width, factor, 3)

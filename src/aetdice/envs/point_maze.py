@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from aetdice.envs.environment import Environment
 from aetdice.envs.maze_map import START, Cell, cell_of, goals_of, read_map, walls_of
 from aetdice.envs.maze_picture import draw_maze
-from aetdice.envs.sphere_contacts import MASS, RADIUS, STEP, slide
+from aetdice.envs.sphere_contacts import RADIUS, slide
 from aetdice.errors import InputError
 
 DIRECTIONS = ((0.0, 1.0), (0.0, -1.0), (1.0, 0.0), (-1.0, 0.0))
@@ -139,10 +139,9 @@ class PointMaze(Environment):
 
     @property
     def observation_bounds(self) -> tuple[Float[np.ndarray, " o"], Float[np.ndarray, " o"]]:
-        """The map, and the speed limit plus what the motor adds to it within a step."""
+        """The map, and speeds: the corner of a wall can turn some of one axis' speed to the other."""
         rows, columns = len(self.rows), len(self.rows[0])
-        fastest = SPEED_LIMIT + STEP * GEAR / MASS
-        high = np.array([columns / 2, rows / 2, fastest, fastest])
+        high = np.array([columns / 2, rows / 2, 1.5 * SPEED_LIMIT, 1.5 * SPEED_LIMIT])
         return -high, high
 
     @property
