@@ -76,12 +76,12 @@ class PointMaze(Environment):
     def __init__(
         self,
         layout: str,
-        distance: float = 0.4,
-        scales: Sequence[float] | None = None,
-        magnitudes: Sequence[float] = (0.2, 0.6, 1.0),
+        distance: float | int = 0.4,
+        scales: Sequence[float | int] | None = None,
+        magnitudes: Sequence[float | int] = (0.2, 0.6, 1.0),
         horizon: int = 300,
-        start_noise: float = 0.0,
-        contact_margin: float = 0.004,
+        start_noise: float | int = 0.0,
+        contact_margin: float | int = 0.004,
     ) -> None:
         self.rows, self.distance, self.steps = read_map(layout), float(distance), horizon
         self.scales = tuple(map(float, [1.0] * len(goals_of(self.rows)) if scales is None else scales))
