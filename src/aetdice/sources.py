@@ -5,13 +5,16 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from aetdice.data import Episodes
-from aetdice.envs import Environment, FairTaxi, FiniteEnvironment
+from aetdice.envs import Environment, FairTaxi, FiniteEnvironment, point_maze_2obj, point_maze_3obj
+from aetdice.envs.maze_data import collect_point_maze
 from aetdice.envs.taxi_data import collect_fair_taxi
 from aetdice.errors import InputError
 from aetdice.exact import AugmentedSpace, TabularMOMDP, enumerate_space
 
-COLLECTORS: dict[str, tuple[type[Environment], Callable[..., Episodes]]] = {
-    "fair-taxi": (FairTaxi, collect_fair_taxi)
+COLLECTORS: dict[str, tuple[Callable[..., Environment], Callable[..., Episodes]]] = {
+    "fair-taxi": (FairTaxi, collect_fair_taxi),
+    "pointmaze-2obj": (point_maze_2obj, collect_point_maze),
+    "pointmaze-3obj": (point_maze_3obj, collect_point_maze),
 }
 """Environments with a dataset of their own, by short name."""
 
@@ -37,7 +40,7 @@ class Source:
         return COLLECTORS[self.env][1](environment, seed=self.dataset_seed, **count)
 
     def space(self) -> AugmentedSpace | None:
-        """For exact optima beside the learner's; None where there is no table of states."""
+        """For exact optima beside the learner's; None where states cannot be listed."""
         environment = self.environment()
         if not isinstance(environment, FiniteEnvironment):
             return None

@@ -66,7 +66,7 @@ class Revolving(FiniteEnvironment):
     def text(self, state):
         return ""
 
-    def picture(self, state):
+    def picture(self, state, path=()):
         return np.zeros((1, 1, 3), np.uint8)
 
 

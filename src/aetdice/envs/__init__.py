@@ -1,10 +1,36 @@
 """Environments: pure JAX, and Gymnasium ids where Gymnasium is installed."""
 
+from collections.abc import Callable
+
 from aetdice.envs.environment import Environment, FiniteEnvironment
 from aetdice.envs.fair_taxi import FairTaxi
+from aetdice.envs.point_maze import PointMaze, point_maze_2obj, point_maze_3obj
 from aetdice.envs.two_step import TwoStep
 
-ENVIRONMENTS: dict[str, type[Environment]] = {"two-step": TwoStep, "fair-taxi": FairTaxi}
-"""Every environment by its short name; to be listed here is to be registered and tested."""
+ENVIRONMENTS: dict[str, Callable[..., Environment]] = {
+    "two-step": TwoStep,
+    "fair-taxi": FairTaxi,
+    "pointmaze-2obj": point_maze_2obj,
+    "pointmaze-3obj": point_maze_3obj,
+}
+"""What makes each environment, by its short name; to be listed here is to be tested."""
 
-__all__ = ["ENVIRONMENTS", "Environment", "FairTaxi", "FiniteEnvironment", "TwoStep"]
+IDS: dict[str, str] = {
+    "two-step": "two-step-v0",
+    "fair-taxi": "fair-taxi-v0",
+    "pointmaze-2obj": "mo-pointmaze-2obj-v0",
+    "pointmaze-3obj": "mo-pointmaze-3obj-v0",
+}
+"""Its id under Gymnasium, by short name."""
+
+__all__ = [
+    "ENVIRONMENTS",
+    "IDS",
+    "Environment",
+    "FairTaxi",
+    "FiniteEnvironment",
+    "PointMaze",
+    "TwoStep",
+    "point_maze_2obj",
+    "point_maze_3obj",
+]

@@ -1,6 +1,7 @@
 """What a pure-JAX environment is: functions of keys and states, nothing stored."""
 
 import abc
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -54,8 +55,8 @@ class Environment(eqx.Module):
 
     @property
     @abc.abstractmethod
-    def observation_sizes(self) -> tuple[int, ...]:
-        """How many values each entry of an observation can take."""
+    def observation_bounds(self) -> tuple[Float[np.ndarray, " o"], Float[np.ndarray, " o"]]:
+        """The smallest and the largest value of each entry of an observation."""
 
     @property
     @abc.abstractmethod
@@ -67,8 +68,11 @@ class Environment(eqx.Module):
         """The state drawn in characters."""
 
     @abc.abstractmethod
-    def picture(self, state: Any) -> np.ndarray:
-        """The state drawn in pixels: (height, width, 3), uint8."""
+    def picture(self, state: Any, path: Sequence[Any] = ()) -> np.ndarray:
+        """The state drawn in pixels: (height, width, 3), uint8.
+
+        `path` holds the episode's states so far, for an environment that shows its way.
+        """
 
 
 class Tables(NamedTuple):
@@ -90,6 +94,11 @@ class FiniteEnvironment(Environment):
 
     @property
     @abc.abstractmethod
+    def observation_sizes(self) -> tuple[int, ...]:
+        """How many values each entry of an observation can take, counted from 0."""
+
+    @property
+    @abc.abstractmethod
     def initial_state(self) -> int:
         """Where every episode starts."""
 
@@ -98,6 +107,11 @@ class FiniteEnvironment(Environment):
         self, state: Int[Array, ""], action: Int[Array, ""]
     ) -> tuple[Int[Array, ""], Float[Array, " m"], Bool[Array, ""]]:
         """The next state, the reward vector, and whether the episode terminated."""
+
+    @property
+    def observation_bounds(self) -> tuple[Float[np.ndarray, " o"], Float[np.ndarray, " o"]]:
+        high = np.array(self.observation_sizes, dtype=float) - 1
+        return np.zeros_like(high), high
 
     def reset(self, key: PRNGKeyArray) -> Int[Array, ""]:
         del key

@@ -185,7 +185,8 @@ class FairTaxi(FiniteEnvironment):
         grid[row][column] = "T" if passenger == 0 else str(passenger - 1)
         return "\n".join(" ".join(line) for line in grid) + "\n"
 
-    def picture(self, state: Int[Array, ""]) -> np.ndarray:
+    def picture(self, state: Int[Array, ""], path: Sequence[Any] = ()) -> np.ndarray:
+        del path
         row, column, passenger = (int(entry) for entry in self.observe(jnp.asarray(state)))
         side = self.size * CELL
         image = canvas(side + 1, side + 1)

@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
-from jaxtyping import Float, Int
+from jaxtyping import Float, Shaped
 
-from aetdice.envs import ENVIRONMENTS
-from aetdice.envs.environment import Environment
+from aetdice.envs import ENVIRONMENTS, IDS
+from aetdice.envs.environment import Environment, FiniteEnvironment
 
 RENDER_MODES = ("ansi", "rgb_array")
 
@@ -32,41 +32,42 @@ class GymnasiumEnvironment(gymnasium.Env[Any, Any]):
         self.reward_space = spaces.Box(low, high, dtype=np.float32)
         self.reward_dim = len(environment.objectives)
         self.action_space = spaces.Discrete(environment.actions)
-        self.observation_space = spaces.MultiDiscrete(list(environment.observation_sizes), dtype=np.int32)
+        self.observation_space = _observation_space(environment)
         self._step = jax.jit(environment.step)
         self._observe = jax.jit(environment.observe)
-        self._state: Any = None
-        self._time = 0
+        self._path: list[Any] = []
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Int[np.ndarray, " o"], dict[str, Any]]:
+    ) -> tuple[Shaped[np.ndarray, " o"], dict[str, Any]]:
         super().reset(seed=seed)
         del options
-        self._state, self._time = self.environment.reset(self._key()), 0
-        return np.asarray(self._observe(self._state)), {}
+        self._path = [self.environment.reset(self._key())]
+        return self._observation(), {}
 
     def step(
         self, action: Any
-    ) -> tuple[Int[np.ndarray, " o"], Float[np.ndarray, " m"], bool, bool, dict[str, Any]]:
+    ) -> tuple[Shaped[np.ndarray, " o"], Float[np.ndarray, " m"], bool, bool, dict[str, Any]]:
         if not self.action_space.contains(action):
             raise ValueError(f"action {action!r} is not one of 0 … {self.environment.actions - 1}")
-        if self._state is None:
+        if not self._path:
             raise RuntimeError("call reset before step")
-        self._state, reward, terminated = self._step(self._key(), self._state, jnp.asarray(action))
-        self._time += 1
-        truncated = self._time >= self.environment.horizon and not bool(terminated)
-        observation = np.asarray(self._observe(self._state))
-        return observation, np.asarray(reward, np.float32), bool(terminated), truncated, {}
+        state, reward, terminated = self._step(self._key(), self._path[-1], jnp.asarray(action))
+        self._path.append(state)
+        truncated = len(self._path) > self.environment.horizon and not bool(terminated)
+        return self._observation(), np.asarray(reward, np.float32), bool(terminated), truncated, {}
 
     def render(self) -> Any:
-        if self._state is None:
+        if not self._path:
             raise RuntimeError("call reset before render")
         if self.render_mode == "ansi":
-            return self.environment.text(self._state)
+            return self.environment.text(self._path[-1])
         if self.render_mode == "rgb_array":
-            return self.environment.picture(self._state)
+            return self.environment.picture(self._path[-1], self._path)
         return None
+
+    def _observation(self) -> Shaped[np.ndarray, " o"]:
+        return np.asarray(self._observe(self._path[-1]), self.observation_space.dtype)
 
     def _key(self) -> Any:
         return jax.random.key(int(self.np_random.integers(2**31)))
@@ -79,11 +80,18 @@ def make_environment(name: str, render_mode: str | None = None, **arguments: Any
 
 def register_all() -> None:
     """`two-step-v0`, `fair-taxi-v0`, …: one id per listed environment."""
-    for name in ENVIRONMENTS:
-        if f"{name}-v0" not in gymnasium.registry:
+    for name, identifier in IDS.items():
+        if identifier not in gymnasium.registry:
             gymnasium.register(
-                f"{name}-v0",
+                identifier,
                 entry_point="aetdice.envs.gymnasium:make_environment",
                 disable_env_checker=True,  # it asks for scalar rewards
                 kwargs={"name": name},
             )
+
+
+def _observation_space(environment: Environment) -> spaces.Space[Any]:
+    if isinstance(environment, FiniteEnvironment):
+        return spaces.MultiDiscrete(list(environment.observation_sizes), dtype=np.int32)
+    low, high = (bound.astype(np.float32) for bound in environment.observation_bounds)
+    return spaces.Box(low, high, dtype=np.float32)

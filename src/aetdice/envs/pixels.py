@@ -1,5 +1,7 @@
 """A few shapes on a pixel grid: enough to draw small environments without a graphics library."""
 
+import math
+
 import numpy as np
 from jaxtyping import UInt8
 
@@ -34,8 +36,7 @@ def draw_frame(
 def fill_disc(
     image: Image, row: float | int, column: float | int, radius: float | int, colour: Colour
 ) -> None:
-    rows, columns = np.ogrid[: image.shape[0], : image.shape[1]]
-    image[(rows - row) ** 2 + (columns - column) ** 2 <= radius**2] = colour
+    draw_line(image, (row, column), (row, column), colour, 2 * radius)
 
 
 def draw_line(
@@ -46,9 +47,21 @@ def draw_line(
     width: float | int,
 ) -> None:
     """A straight stroke with round ends."""
-    rows, columns = np.ogrid[: image.shape[0], : image.shape[1]]
-    down, right = end[0] - start[0], end[1] - start[1]
-    length = max(down**2 + right**2, 1e-9)
-    along = np.clip(((rows - start[0]) * down + (columns - start[1]) * right) / length, 0, 1)
-    distance = (rows - start[0] - along * down) ** 2 + (columns - start[1] - along * right) ** 2
-    image[distance <= (width / 2) ** 2] = colour
+    (top, bottom), (left, right) = (
+        (max(math.floor(min(ends) - width / 2), 0), math.ceil(max(ends) + width / 2) + 1)
+        for ends in zip(start, end, strict=True)
+    )
+    window = image[top:bottom, left:right]
+    rows, columns = np.ogrid[top : top + window.shape[0], left : left + window.shape[1]]
+    down, across = end[0] - start[0], end[1] - start[1]
+    length = max(down**2 + across**2, 1e-9)
+    along = np.clip(((rows - start[0]) * down + (columns - start[1]) * across) / length, 0, 1)
+    distance = (rows - start[0] - along * down) ** 2 + (columns - start[1] - along * across) ** 2
+    window[distance <= (width / 2) ** 2] = colour
+
+
+def shrink(image: Image, factor: int) -> UInt8[np.ndarray, "smaller narrower 3"]:
+    """Every factor × factor pixels averaged into one, so that edges drawn large come out smooth."""
+    height, width = image.shape[0] // factor, image.shape[1] // factor
+    blocks = image.reshape(height, factor, width, factor, 3)
+    return blocks.mean(axis=(1, 3)).round().astype(np.uint8)

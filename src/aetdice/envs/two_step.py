@@ -1,5 +1,8 @@
 """The two-step MOMDP of the paper's Figure 1."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -95,7 +98,8 @@ class TwoStep(FiniteEnvironment):
         choices = " | ".join(f"a{i + 1} {reward}" for i, reward in enumerate(REWARDS))
         return f"{names[0]} --{self.first_reward}--> {names[1]} --{choices}--> {names[2]}\n"
 
-    def picture(self, state: Int[Array, ""]) -> np.ndarray:
+    def picture(self, state: Int[Array, ""], path: Sequence[Any] = ()) -> np.ndarray:
+        del path
         image = canvas(120, 360)
         centres = [(60, 50), (60, 180), (60, 310)]
         draw_line(image, centres[0], centres[1], LINE, 4)
