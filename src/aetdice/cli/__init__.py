@@ -1,4 +1,4 @@
-"""The command line: solve, train, evaluate, resume, demo."""
+"""The command line: solve, train, evaluate, resume, reproduce, demo."""
 
 import sys
 from dataclasses import dataclass
@@ -9,21 +9,23 @@ import tyro
 from rich.console import Console
 
 from aetdice import __version__
+from aetdice.cli.reproduce import Reproduce
 from aetdice.cli.solve import SolveCommand
-from aetdice.cli.train import Evaluate, Resume, Train
+from aetdice.cli.train import Evaluate, Resume, Train, progress
 from aetdice.demo import demo
 from aetdice.errors import InputError
 
 
 @dataclass(frozen=True)
 class Demo:
-    """Solve the two-step problem and Fair-Taxi exactly; print tables, write a picture."""
+    """Solve the two-step problem, learn Fair-Taxi from data; print tables, write a picture."""
 
     out: Path = Path("demo")
     """Where the picture and its data go."""
 
     def run(self) -> None:
-        demo(self.out, Console())
+        with progress() as report:
+            demo(self.out, Console(), report)
 
 
 Command: Any = Annotated[
@@ -33,6 +35,7 @@ Command: Any = Annotated[
     | Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[Resume, tyro.conf.subcommand("resume")]
+    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Demo, tyro.conf.subcommand("demo")],
     tyro.conf.OmitArgPrefixes,
 ]

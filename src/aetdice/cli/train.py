@@ -165,7 +165,7 @@ class SpeedColumn(ProgressColumn):
 def progress() -> Iterator[Report]:
     """A bar per stage on stderr, with speed and remaining time."""
     columns = (
-        TextColumn("{task.description:>8}"),
+        TextColumn("{task.description:>16}"),
         BarColumn(),
         MofNCompleteColumn(),
         SpeedColumn(),

@@ -26,22 +26,6 @@ def pyplot() -> Any:
     return matplotlib.pyplot
 
 
-def behaviour_shares(path: Path, alphas: Sequence[float], shares: Mapping[str, Sequence[float]]) -> None:
-    """Stacked shares of behaviours over BSR's α, from ESR on the left to SER on the right."""
-    plt = pyplot()
-    figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
-    axes.stackplot(
-        alphas, *shares.values(), labels=list(shares), colors=[COLOURS[name] for name in shares], lw=0
-    )
-    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="α  (0: ESR, 1: SER)", ylabel="share of episodes")
-    axes.set_title("Whom the optimal taxi serves within an episode, BSR(α)", loc="left", fontsize=11)
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, reverse=True)
-    write_whole(path, lambda partial: figure.savefig(partial, dpi=160))
-    plt.close(figure)
-
-
 def return_distributions(
     path: Path, returns: Float[np.ndarray, "n m"], objectives: Sequence[str], title: str
 ) -> None:
@@ -107,3 +91,54 @@ def _histogram(axes: Any, values: Float[np.ndarray, " n"], colour: str, **option
 def _hex(objective: int) -> str:
     """The colour an objective has in every picture."""
     return "#{:02x}{:02x}{:02x}".format(*GROUPS[objective % len(GROUPS)])
+
+
+def share_bars(
+    path: Path, shares: Mapping[str, Mapping[str, Mapping[str, float]]], title: str, label: str
+) -> None:
+    """Behaviours side by side: for every setting one stacked bar per source (learner, exact, …)."""
+    plt = pyplot()
+    sources = list(next(iter(shares.values())))
+    figure, axes = plt.subplots(figsize=(1.5 + 1.0 * len(shares), 3.6), layout="constrained")
+    width = 0.8 / len(sources)
+    for i, by_source in enumerate(shares.values()):
+        for j, source in enumerate(sources):
+            bottom, x = 0.0, i + (j - (len(sources) - 1) / 2) * width
+            for behaviour, share in by_source[source].items():
+                axes.bar(x, share, 0.9 * width, bottom=bottom, color=COLOURS[behaviour], lw=0)
+                bottom += share
+            axes.text(x, 1.01, source, rotation=90, ha="center", va="bottom", fontsize=7, color="#555555")
+    axes.set_xticks(range(len(shares)), list(shares))
+    axes.set(ylim=(0, 1), xlabel=label, ylabel="share of episodes")
+    axes.set_title(title, loc="left", fontsize=11, pad=34)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.spines[["top", "right"]].set_visible(False)
+    names = list(next(iter(shares.values()))[sources[0]])[::-1]
+    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[name]) for name in names]
+    axes.legend(handles, names, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    write_whole(path, lambda partial: figure.savefig(partial, dpi=160))
+    plt.close(figure)
+
+
+def quantile_curves(
+    path: Path,
+    levels: Sequence[float],
+    curves: Mapping[str, Sequence[Sequence[float]]],
+    objectives: Sequence[str],
+    title: str,
+) -> None:
+    """Quantiles of every objective's return, one panel per objective and one curve per policy."""
+    plt = pyplot()
+    figure, panels = plt.subplots(
+        1, len(objectives), figsize=(3.4 * len(objectives), 3.2), layout="constrained", squeeze=False
+    )
+    shades = plt.get_cmap("viridis")(np.linspace(0, 0.85, len(curves)))
+    for i, (axes, objective) in enumerate(zip(panels[0], objectives, strict=True)):
+        for shade, (name, quantiles) in zip(shades, curves.items(), strict=True):
+            axes.plot(levels, quantiles[i], color=shade, lw=1.8, label=name)
+        axes.set(xlim=(0, 1), xlabel="quantile", ylabel=f"return of {objective}")
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    figure.suptitle(title, x=0.02, ha="left", fontsize=11)
+    write_whole(path, lambda partial: figure.savefig(partial, dpi=160))
+    plt.close(figure)

@@ -1,6 +1,6 @@
 """Results as terminal tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,22 +39,11 @@ def optimum_report(problem: str, regime: str, optimum: Optimum, seconds: float) 
     return Group(facts, Text(), outcomes)
 
 
-def cross_table(
-    title: str, rows: Mapping[str, Sequence[float]], columns: Sequence[str], last: Mapping[str, str]
-) -> Table:
-    """Trained for (rows) against evaluated under (columns), the best of each column in bold."""
+def columns(title: str, *names: str) -> Table:
+    """An empty table: the first column for names, the others for numbers."""
     table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("optimal for")
-    for column in columns:
-        table.add_column(column, justify="right")
-    table.add_column("behaviour")
-    best = [max(values) for values in zip(*rows.values(), strict=True)]
-    for name, values in rows.items():
-        cells = [
-            Text(f"{value:.3f}", style="bold green" if value >= top - 1e-9 else "")
-            for value, top in zip(values, best, strict=True)
-        ]
-        table.add_row(name, *cells, last[name])
+    for i, name in enumerate(names):
+        table.add_column(name, justify="right" if i else "left")
     return table
 
 

@@ -1,0 +1,38 @@
+"""`aetdice reproduce`: the paper's studies, in parts that save, resume and merge."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import tyro
+from rich.console import Console
+
+from aetdice.cli.train import progress
+from aetdice.reproduce import STUDIES
+from aetdice.reproduce.parts import complete
+
+
+@dataclass(frozen=True)
+class Reproduce:
+    """Run a study of the paper; what is done already in the folder is not done again."""
+
+    study: tyro.conf.Positional[Literal[*STUDIES]]  # type: ignore[valid-type]
+    out: Path | None = None
+    """Where results, figures and checkpoints go (default: reproduce/STUDY, or …-quick)."""
+    quick: bool = False
+    """A small honest version for a CPU."""
+    part: tuple[str, ...] = ()
+    """Only these parts, for instance to spread a study over machines; tables show what is there."""
+    list: bool = False
+    """Name the parts and stop."""
+
+    def run(self) -> None:
+        study = STUDIES[self.study]
+        parts = study.quick() if self.quick else study.full()
+        if self.list:
+            print("\n".join(part.name for part in parts))
+            return
+        folder = self.out or Path("reproduce") / (f"{self.study}-quick" if self.quick else self.study)
+        with progress() as report:
+            results = complete(parts, folder, self.part, report)
+        Console().print(study.show(results, folder))

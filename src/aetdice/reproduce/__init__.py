@@ -1,0 +1,29 @@
+"""The paper's studies by name."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rich.console import RenderableType
+
+from aetdice.reproduce import fair_taxi, fair_taxi_report
+from aetdice.reproduce.parts import Part
+
+Results = Mapping[str, Mapping[str, Any]]
+
+
+class Study(NamedTuple):
+    """Its parts, in full or quick, and what shows their results: tables, with figures in the folder."""
+
+    full: Callable[[], list[Part]]
+    quick: Callable[[], list[Part]]
+    show: Callable[[Results, Path], RenderableType]
+
+
+STUDIES: dict[str, Study] = {
+    "fair-taxi": Study(
+        lambda: fair_taxi.parts_of(fair_taxi.FULL),
+        lambda: fair_taxi.parts_of(fair_taxi.QUICK),
+        lambda results, folder: fair_taxi_report.report(fair_taxi.merge(results), folder),
+    ),
+}

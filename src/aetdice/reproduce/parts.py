@@ -1,0 +1,71 @@
+"""Long studies in parts: each is saved when done, skipped when saved, and merged by reading the files."""
+
+import datetime
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from aetdice.errors import InputError
+from aetdice.results import versions, write_json
+from aetdice.training import Report
+
+Work = Callable[[Path, Report], dict[str, Any]]
+"""Computes a part's results; the folder is for its own checkpoints."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a study that fits into one sitting."""
+
+    name: str
+    facts: dict[str, Any]
+    """All that its results depend on, as JSON has it."""
+    work: Work
+
+
+def complete(
+    parts: Sequence[Part], folder: Path, only: Sequence[str] = (), report: Report | None = None
+) -> dict[str, dict[str, Any]]:
+    """The results of all parts that are done, after doing the missing ones or those named in `only`."""
+    names = [part.name for part in parts]
+    for name in only:
+        if name not in names:
+            raise InputError(f"no part is called {name!r}; parts: {', '.join(names)}")
+    results = {}
+    for part in parts:
+        path = folder / "parts" / f"{part.name}.json"
+        if path.is_file():
+            results[part.name] = _read(path, part)
+        elif not only or part.name in only:
+            results[part.name] = _do(path, part, report)
+    return results
+
+
+def _do(path: Path, part: Part, report: Report | None) -> dict[str, Any]:
+    def named(stage: str, step: int, total: int, metrics: dict[str, Any]) -> None:
+        if report:
+            report(f"{part.name} {stage}", step, total, metrics)
+
+    started = datetime.datetime.now(datetime.UTC)
+    found = part.work(path.with_suffix(""), named)
+    seconds = (datetime.datetime.now(datetime.UTC) - started).total_seconds()
+    device = jax.devices()[0].device_kind
+    record = {"facts": part.facts, "date": started.date().isoformat(), "device": device, "seconds": seconds}
+    write_json(path, {**record, "versions": versions(), "results": found})
+    return _read(path, part)
+
+
+def _read(path: Path, part: Part) -> dict[str, Any]:
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        same = content["facts"] == json.loads(json.dumps(part.facts))
+        results: dict[str, Any] = content["results"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path} is not a part of a study: {error}; delete it to make it again") from error
+    if not same:
+        raise InputError(f"{path} was made with other settings; choose another folder or delete it")
+    return results
