@@ -1,0 +1,146 @@
+"""What makes the difference on Fair-Taxi: one change at a time, same budget, three seeds.
+
+    python experiments/ablation.py --out experiments/results/ablation
+
+Every variant trains ESR, BSR(0.5) and SER at β = 1e-3 on the whole dataset, nine members in one
+population. A variant is a part of the study: it is saved when done, and `--only NAME …` does some of
+them. Made for an evening on two CPU cores; the precisions differ on an accelerator only.
+"""
+
+import argparse
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from aetdice.config import TrainingConfig
+from aetdice.envs import FairTaxi
+from aetdice.envs.taxi_data import collect_fair_taxi
+from aetdice.exact import OfflineProblem, TabularMOMDP, enumerate_space, solve_dual
+from aetdice.jobs import summarise
+from aetdice.objectives import bsr
+from aetdice.report.tables import columns
+from aetdice.reproduce.parts import Part, complete
+from aetdice.results import write_json
+from aetdice.training import Report, train
+
+BETA, SEEDS, EPISODES = 1e-3, (0, 1, 2), 2000
+OBJECTIVES = {"ESR": 0.0, "BSR 0.5": 0.5, "SER": 1.0}
+BASE = TrainingConfig(
+    hidden=(128, 128), batch=256, value_steps=6_000, cloning_steps=3_000, chunk=1_000, holdout=0.0
+)
+VARIANTS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "no polish": {"polish": False},
+    "no polish, no offsets": {"polish": False, "offsets": False},
+    "polish without offsets": {"offsets": False},
+    "a head per step": {"time": "heads"},
+    "heads, time augmentation": {"time": "augmented"},
+    "beta fixed": {"first_beta": BETA},
+    "no averaging": {"averaging": 0.0},
+    "weights in the loss": {"extraction": "weighted"},
+    "no floor": {"floor": 0.0},
+    "floor 0.05": {"floor": 0.05},
+    "reward at the end": {"terminal_reward": True},
+    "soft-chi2": {"divergence": "soft-chi2"},
+    "kl": {"divergence": "kl"},
+    "tensorfloat32": {"precision": "tensorfloat32"},
+    "bfloat16": {"precision": "bfloat16"},
+}
+PRECISIONS = ("tensorfloat32", "bfloat16")
+"""Without effect on a CPU, so done only when named."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--only", nargs="*", default=[], metavar="NAME", help="these variants, by name")
+    arguments = parser.parse_args()
+    parts = [Part("exact", {"beta": BETA}, _exact), *map(_variant, VARIANTS)]
+    only = [_slug(name) for name in arguments.only] or [p.name for p in parts if p.name not in PRECISIONS]
+    results = complete(parts, arguments.out, only, _say)
+    rows = {name: results[_slug(name)] for name in VARIANTS if _slug(name) in results}
+    write_json(arguments.out / "summary.json", {name: _summary(row, results) for name, row in rows.items()})
+    Console(width=150).print(_table(rows, results))
+
+
+def _say(stage: str, step: int, total: int, _: dict[str, Any]) -> None:
+    if step == total:
+        print(stage, step, flush=True)
+
+
+def _slug(name: str) -> str:
+    return name.replace(",", "").replace(" ", "-")
+
+
+def _exact(folder: Path, report: Report) -> dict[str, Any]:
+    """The regularised dual of the whole dataset, per objective."""
+    del folder, report
+    episodes = collect_fair_taxi(FairTaxi())
+    problems = {name: OfflineProblem.from_episodes(episodes, bsr(a)) for name, a in OBJECTIVES.items()}
+    return {name: solve_dual(problem, BETA).value for name, problem in problems.items()}
+
+
+def _variant(name: str) -> Part:
+    config = replace(BASE, **VARIANTS[name])
+
+    def work(folder: Path, report: Report) -> dict[str, Any]:
+        taxi = FairTaxi()
+        objectives = [bsr(alpha) for alpha in OBJECTIVES.values()]
+        run = train(
+            collect_fair_taxi(taxi),
+            objectives,
+            beta=BETA,
+            seed=SEEDS,
+            config=config,
+            out=folder,
+            report=report,
+        )
+        space = enumerate_space(TabularMOMDP.from_environment(taxi))
+        found = summarise(run, taxi, space, EPISODES)
+        kept = ("params", "score", "twin_score", "diagnostics")
+        members = [{key: row[key] for key in kept} for row in found["members"]]
+        optima = [summary["exact_score"] for summary in found["by_objective"]]
+        return {"members": members, "optima": optima, "seconds": run.seconds}
+
+    facts = {"config": asdict(config), "beta": BETA, "seeds": SEEDS, "episodes": EPISODES}
+    return Part(_slug(name), facts, work)
+
+
+def _summary(row: dict[str, Any], results: dict[str, Any]) -> dict[str, Any]:
+    """Per objective: shares of the gap by seed, the dual's excess and the largest violations."""
+    summary = {}
+    for i, name in enumerate(OBJECTIVES):
+        members = row["members"][i * len(SEEDS) : (i + 1) * len(SEEDS)]
+        diagnostics = [member["diagnostics"] for member in members]
+        summary[name] = {
+            "gap_share": [
+                (m["score"] - m["twin_score"]) / (row["optima"][i] - m["twin_score"]) for m in members
+            ],
+            "dual_excess": [d["dual_value"] - results["exact"][name] for d in diagnostics],
+            "mass_violation": max(d["mass_violation"] for d in diagnostics),
+            "flow_violation": float(np.mean([d["flow_violation"] for d in diagnostics])),
+        }
+    return summary
+
+
+def _table(rows: dict[str, Any], results: dict[str, Any]) -> Any:
+    heads = [f"{name}: {what}" for name in OBJECTIVES for what in ("gap closed", "dual - exact")]
+    table = columns(
+        "Fair-Taxi, one change at a time (mean ± s.d. over 3 seeds)", "variant", *heads, "mass off by"
+    )
+    for name, row in rows.items():
+        summary = _summary(row, results)
+        cells = []
+        for found in summary.values():
+            shares = np.array(found["gap_share"])
+            cells += [f"{shares.mean():.1%} ± {shares.std():.1%}", f"{np.mean(found['dual_excess']):+.3f}"]
+        worst = max(found["mass_violation"] for found in summary.values())
+        table.add_row(name, *cells, f"{worst:.3f}")
+    return table
+
+
+if __name__ == "__main__":
+    main()
