@@ -71,6 +71,15 @@ def test_plain_dicts_fortran_order_and_other_number_types(tmp_path):
         assert episode.terminated
 
 
+def test_files_of_numpy_1_are_read(tmp_path):
+    made = [trajectory(ANT, 3, seed=i) for i in range(2)]
+    content = pickle.dumps(made, protocol=4)
+    old = content.replace(b"\x8c\x16numpy._core.multiarray", b"\x8c\x15numpy.core.multiarray")
+    assert old != content
+    (tmp_path / "file.pkl").write_bytes(old)
+    assert read_d4morl(tmp_path / "file.pkl", ANT).steps == 6
+
+
 def test_rows_are_joined_across_blocks(tmp_path):
     swimmer = BODIES["swimmer"]
     made = [trajectory(swimmer, 499, seed=i) for i in range(ROWS // 499 + 2)]

@@ -218,7 +218,7 @@ class _Machine:
 
     def recall(self, index: int) -> None:
         if index not in self._memo:
-            raise self.refusal(f"refers to entry {index} of an earlier item")
+            raise self.refusal(f"refers to entry {index} of an earlier item (items must not share arrays)")
         self.push(self._memo[index])
 
     # Containers.
