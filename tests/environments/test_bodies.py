@@ -1,6 +1,9 @@
 """The bodies in motion: models, batches, threads, and Gymnasium's interface."""
 
+import dataclasses
+import importlib.util
 import os
+import subprocess
 import sys
 
 if sys.platform == "linux" and "DISPLAY" not in os.environ:
@@ -231,6 +234,23 @@ def test_missing_mujoco_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
     with pytest.raises(InputError, match=r"pip install 'aetdice\[mujoco\]'"):
         gymnasium.make("d4morl-ant-v0")
+
+
+def test_missing_assets_are_named(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"Gymnasium's assets; pip install 'aetdice\[mujoco\]'"):
+        load_model(BODIES["ant"])
+
+
+def test_asset_without_the_edited_element_is_refused():
+    changed = dataclasses.replace(BODIES["ant"], edits={"actuator/muscle": {"gear": "100"}})
+    with pytest.raises(InputError, match=r"ant.xml of the installed Gymnasium has no actuator/muscle"):
+        load_model(changed)
+
+
+def test_importing_the_library_does_not_import_mujoco():
+    code = "import sys, aetdice; sys.exit('mujoco' in sys.modules or 'minari' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 # Under Gymnasium.
