@@ -58,7 +58,7 @@ def edited_asset(body: Body, halve_margins: bool) -> str:
 
 @functools.cache
 def margins_add() -> bool:
-    """Whether a contact's margin is the sum of the geoms' (from MuJoCo 4 on) or their maximum."""
+    """Whether a contact's margin is the sum of the geoms' (from MuJoCo 3.5 on) or their maximum."""
     mujoco = engine()
     model = mujoco.MjModel.from_xml_string(TOUCHING)
     data = mujoco.MjData(model)
