@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -154,7 +154,7 @@ def _write_manifest(folder: Path, objectives: tuple[str, ...], facts: Mapping[st
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
-        "written_by": {name: version(name) for name in ("aetdice", "numpy")},
+        "written_by": {"aetdice": _release(), "numpy": np.__version__},
         "objectives": list(objectives),
         "facts": dict(facts),
         "arrays": {name: _entry(folder / f"{name}.npy") for name in ARRAYS},
@@ -168,6 +168,13 @@ def _write_manifest(folder: Path, objectives: tuple[str, ...], facts: Mapping[st
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _release() -> str:
+    try:
+        return version("aetdice")
+    except PackageNotFoundError:
+        return "not installed"
 
 
 def _entry(path: Path) -> dict[str, Any]:
