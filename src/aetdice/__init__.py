@@ -47,6 +47,8 @@ __all__ = [
 ]
 
 if importlib.util.find_spec("gymnasium"):
+    from aetdice.envs.bodies.adaptor import register_bodies
     from aetdice.envs.gymnasium import register_all
 
     register_all()
+    register_bodies()

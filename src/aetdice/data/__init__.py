@@ -1,4 +1,4 @@
-"""Episodes, and their augmentation by accrued reward and time."""
+"""Episodes, their augmentation by accrued reward and time, and where they are kept."""
 
 from aetdice.data.augmentation import (
     Transitions,
@@ -7,14 +7,25 @@ from aetdice.data.augmentation import (
     censoring_weights,
     transformed_rewards,
 )
+from aetdice.data.d4morl import iterate_d4morl, read_d4morl
 from aetdice.data.episodes import Episode, Episodes
+from aetdice.data.store import load_episodes, load_facts, save_episodes
+from aetdice.data.transforms import Transform, transform_episodes, transform_from
 
 __all__ = [
     "Episode",
     "Episodes",
+    "Transform",
     "Transitions",
     "accrue",
     "augment",
     "censoring_weights",
+    "iterate_d4morl",
+    "load_episodes",
+    "load_facts",
+    "read_d4morl",
+    "save_episodes",
+    "transform_episodes",
+    "transform_from",
     "transformed_rewards",
 ]

@@ -9,6 +9,8 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from aetdice.errors import InputError
 
+BLOCK = 1 << 16
+
 
 class Episode(NamedTuple):
     """One episode: T actions and reward vectors, T+1 observations, and how it ended."""
@@ -45,11 +47,11 @@ class Episodes:
     @classmethod
     def from_list(cls, episodes: Iterable[Episode], objectives: Sequence[str] | None = None) -> "Episodes":
         """Lay episodes end to end, each checked by itself first."""
-        episodes = [_read(episode, index) for index, episode in enumerate(episodes)]
+        episodes = [read_episode(episode, index) for index, episode in enumerate(episodes)]
         if not episodes:
             raise InputError("a dataset needs at least one episode")
         for index, episode in enumerate(episodes):
-            _check_alike(index, episode, episodes[0])
+            check_alike(index, episode, episodes[0])
         names = tuple(objectives or (f"r{i}" for i in range(episodes[0].rewards.shape[1])))
         return cls(
             observations=np.concatenate([episode.observations for episode in episodes]),
@@ -91,7 +93,8 @@ class Episodes:
         return np.add.reduceat(self.rewards, self.starts, axis=0)
 
 
-def _read(episode: Episode, index: int) -> Episode:
+def read_episode(episode: Episode, index: int) -> Episode:
+    """The episode as arrays of numbers, rewards in float64."""
     rewards = _numbers(episode.rewards, index, "rewards", np.float64)
     if rewards.ndim != 2:
         raise InputError(
@@ -116,7 +119,7 @@ def _numbers(values: Any, index: int, part: str, dtype: Any = None) -> Shaped[np
     return array
 
 
-def _check_alike(index: int, episode: Episode, first: Episode) -> None:
+def check_alike(index: int, episode: Episode, first: Episode) -> None:
     """The parts of one episode fit each other, and it has the shapes of the first."""
     steps = len(episode.rewards)
     if steps == 0:
@@ -164,9 +167,24 @@ def _check(episodes: Episodes) -> None:
 def _check_finite(
     episodes: Episodes, part: str, values: Shaped[np.ndarray, "rows *s"], starts: Int[np.ndarray, " n"]
 ) -> None:
-    if not np.issubdtype(values.dtype, np.floating) or np.all(np.isfinite(values)):
+    if not np.issubdtype(values.dtype, np.floating):
         return
-    row, *column = np.argwhere(~np.isfinite(values))[0]
+    for first in range(0, len(values), BLOCK):  # in blocks: the values may be larger than the memory
+        finite = np.isfinite(values[first : first + BLOCK])
+        if not np.all(finite):
+            row, *column = np.argwhere(~finite)[0]
+            _refuse(episodes, part, values, starts, int(row) + first, column)
+
+
+def _refuse(
+    episodes: Episodes,
+    part: str,
+    values: Shaped[np.ndarray, "rows *s"],
+    starts: Int[np.ndarray, " n"],
+    row: int,
+    column: list[Any],
+) -> None:
+    """Say which entry is not finite."""
     episode = int(np.searchsorted(starts, row, side="right")) - 1
     where = f"episode {episode}, step {row - starts[episode]}"
     if part == "rewards":
