@@ -59,7 +59,7 @@ class PointMaze(Environment):
     - horizon: steps of 0.01 s per episode
     - start_noise: in metres, 0 for none
     - contact_margin: how far from a wall the contact begins, in metres. The model's geometries have
-      margins of 0.002 each; MuJoCo adds the two from version 4 on and took the larger before.
+      margins of 0.002 each; MuJoCo adds the two from version 3.5 on and took the larger before.
 
     ## Credits
     After the MO-PointMaze of the AETDICE paper, itself after D4RL (Fu et al.) and Gymnasium-Robotics.
