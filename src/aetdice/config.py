@@ -12,13 +12,13 @@ from aetdice.errors import InputError
 class TrainingConfig:
     """How to train; the same for every member of a population."""
 
-    hidden: tuple[int, ...] = (256, 256)
+    hidden: tuple[int, ...] = (128, 128)
     """Widths of the hidden layers of ν and of the policies."""
-    batch: int = 512
+    batch: int = 256
     """Steps per update, in both stages."""
-    value_steps: int = 15_000
+    value_steps: int = 12_000
     """Updates of ν, or of the values of ESR-IQL."""
-    cloning_steps: int = 4_000
+    cloning_steps: int = 6_000
     """Updates of the policies."""
     first_beta: float = 0.1
     """Where β starts to fall from (DICE)."""

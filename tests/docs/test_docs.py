@@ -6,8 +6,9 @@ import shlex
 from pathlib import Path
 
 import pytest
+import tyro
 
-from aetdice.cli import main
+from aetdice.cli import Command, main
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -83,6 +84,22 @@ def test_command_does_what_its_page_shows(page, command, output, tmp_path, monke
         assert shown == [line for line in tidy(answer) if line in shown]
     else:
         assert tidy(answer) == tidy(output)
+
+
+LONG = sorted(
+    {
+        command.split("#")[0].strip()
+        for page in PAGES
+        for command, _ in commands(page)
+        if command.startswith("aetdice ") and not command.startswith("aetdice solve ")
+    }
+)
+"""Too long for a test, but not to be understood."""
+
+
+@pytest.mark.parametrize("command", LONG)
+def test_long_command_is_understood(command):
+    tyro.cli(Command, args=shlex.split(command)[1:])
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *PAGES[2:]])

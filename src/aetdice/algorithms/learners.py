@@ -20,7 +20,7 @@ from aetdice.errors import InputError
 from aetdice.networks import Encoder, Nu
 from aetdice.objectives import DIVERGENCES, Objective
 
-BETA = 3e-4
+BETA = 1e-3
 
 
 class Dice(Algorithm):
