@@ -52,6 +52,8 @@ from aetdice.tracking import JsonLines, Tracker
 
 PROBE_STEPS = 8192
 CHECKPOINT = "checkpoint.npz"
+SAVING = 20
+"""How many times longer to train than to save, between checkpoints of one stage."""
 HELD_OUT = ("flow_violation", "effective_sample_size", "claimed_value")
 """Metrics that are also reported for held-out episodes."""
 
@@ -227,6 +229,7 @@ class _Keeper:
     def __init__(self, out: Path | str | None, report: Report | None, trackers: Sequence[Tracker]) -> None:
         self.out = Path(out) if out else None
         self.report, self.started, self.trackers = report, time.perf_counter(), list(trackers)
+        self.due = self.started
         if self.out and self.out.exists() and not self.out.is_dir():
             raise InputError(f"{self.out} is a file, not a folder")
         if self.out:
@@ -250,12 +253,16 @@ class _Keeper:
         return saved
 
     def after(self, stage: str, step: int, total: int, state: _State, metrics: dict[str, Any]) -> None:
-        self.save(state)
+        if step == total or time.perf_counter() >= self.due:
+            self.save(state)
         self.tell(stage, step, total, metrics)
 
     def save(self, state: _State) -> None:
         if self.out:
+            started = time.perf_counter()
             save_tree(self.out / CHECKPOINT, state)
+            ended = time.perf_counter()
+            self.due = ended + SAVING * (ended - started)
 
     def tell(self, stage: str, step: int, total: int, metrics: dict[str, Any]) -> None:
         for tracker in self.trackers:

@@ -54,6 +54,12 @@ def cut_after(calls: int):
     return call
 
 
+@pytest.fixture
+def eager(monkeypatch):
+    """A checkpoint after every chunk, however long it takes."""
+    monkeypatch.setattr(training, "SAVING", 0)
+
+
 @pytest.fixture(scope="module")
 def whole():
     """What an uninterrupted run without a folder learns."""
@@ -68,14 +74,21 @@ def same(one, other) -> bool:
 
 
 @pytest.mark.parametrize("reports", [1, 3, 4, 5, 6, 8, 9])
-def test_run_cut_after_a_report_resumes_to_the_same_bits(whole, tmp_path, reports):
+def test_run_cut_after_a_report_resumes_to_the_same_bits(eager, whole, tmp_path, reports):
     with pytest.raises(Cut):
         tiny_run(out=tmp_path, report=cut_after(reports))
     assert same(parameters(tiny_run(out=tmp_path)), whole)
 
 
+def test_run_that_saves_seldom_resumes_to_the_same_bits(whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "SAVING", 1e9)
+    with pytest.raises(Cut):
+        tiny_run(out=tmp_path, report=cut_after(3))
+    assert same(parameters(tiny_run(out=tmp_path)), whole)
+
+
 @pytest.mark.parametrize("saves", [1, 2, 5, 7])
-def test_run_cut_before_a_checkpoint_resumes_to_the_same_bits(whole, tmp_path, monkeypatch, saves):
+def test_run_cut_before_a_checkpoint_resumes_to_the_same_bits(eager, whole, tmp_path, monkeypatch, saves):
     cut, save = cut_after(saves), training.save_tree
 
     def failing(path, tree):
