@@ -94,9 +94,7 @@ def update_dual(
             entering = jax.vmap(nu)(first.observation, first.accrued, first.time)
             residuals = augmented_residuals(nu, hyper.objective, batch, mu, setting)
         else:
-            entering, residuals = entering_and_residuals(
-                nu, hyper.objective, first, batch, mu, setting
-            )
+            entering, residuals = entering_and_residuals(nu, hyper.objective, first, batch, mu, setting)
             residuals = residuals[:, None]
         value = dual_loss(
             entering,
