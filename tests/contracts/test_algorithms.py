@@ -196,11 +196,21 @@ def test_cold_temperature_is_cloning():
     assert run.verdict.words.endswith("cloning; use a larger temperature or expectile.")
 
 
-def test_as_beta_grows_aetdice_becomes_cloning():
+@pytest.fixture(scope="module")
+def far():
+    """Two objectives, each with a β that moves the policy and one that does not."""
+    return lesson("aetdice", objective=[OBJECTIVE, lsr((0.5, 1.0))], beta=[0.1, 1e7])
+
+
+def test_as_beta_grows_aetdice_becomes_cloning(far):
     """Not so for a discounted flow, which recorded episodes of few steps do not obey by themselves."""
-    run = lesson("aetdice", beta=[0.1, 1e7], seed=[0, 1])
-    near, far = (run.members[index].diagnostics for index in (0, 2))
-    assert near["distance_to_twin"] > 0.02
-    assert abs(far["distance_to_twin"]) < 1e-3
-    assert far["effective_sample_size"] == pytest.approx(1, abs=1e-3)
-    assert run.members[2].verdict.words.endswith("cloning; use a smaller beta.")
+    for near, beyond in (far.members[:2], far.members[2:]):
+        assert near.diagnostics["distance_to_twin"] > 0.02
+        assert abs(beyond.diagnostics["distance_to_twin"]) < 1e-3
+        assert beyond.diagnostics["effective_sample_size"] == pytest.approx(1, abs=1e-3)
+        assert beyond.verdict.words.endswith("cloning; use a smaller beta.")
+
+
+def test_every_objective_of_a_population_has_its_selection(far):
+    chosen = [far.members[selection.chosen].objective.name for selection in far.selections]
+    assert chosen == [OBJECTIVE.name, lsr((0.5, 1.0)).name]
