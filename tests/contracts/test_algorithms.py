@@ -3,6 +3,7 @@
 import math
 import re
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from lessons import leaves, parameters, tiny_run
@@ -172,6 +173,24 @@ def test_default_beta_of_a_discounted_flow_is_per_unit_of_entering_mass():
     assert algorithm_for("aetdice", 3, config).sweeps == {"beta": BETA}
     for name in ("optidice", "fairdice"):
         assert algorithm_for(name, 3, config).sweeps["beta"] == pytest.approx(20 * BETA)
+
+
+# Relatives.
+
+
+def test_fairdice_of_a_linear_objective_is_optidice():
+    one, other = (lesson(name, beta=0.1) for name in ("optidice", "fairdice"))
+    assert one.members[0].diagnostics == other.members[0].diagnostics
+    assert all(map(np.array_equal, parameters(one), parameters(other)))
+
+
+@pytest.mark.parametrize("name", ["optidice", "fairdice"])
+def test_policy_of_a_discounted_flow_sees_the_observation_only(name):
+    policy, place = lesson(name, beta=0.1).policy.policy, jnp.ones(1, jnp.int32)
+    one = policy.outputs(place, jnp.zeros(2), jnp.zeros((), jnp.int32))
+    other = policy.outputs(place, jnp.asarray([3.0, -7.0]), jnp.asarray(2, jnp.int32))
+    np.testing.assert_array_equal(one, other)
+    assert np.ptp(np.asarray(one)) > 0
 
 
 # Cloning.
