@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import numpy as np
 from problems import random_tables, uniform_episodes
 
 from aetdice import Episodes, Objective, TabularMOMDP, bsr
 from aetdice.config import TrainingConfig
+from aetdice.exact import AugmentedSpace, TabularPolicy
+from aetdice.networks import Policy
 from aetdice.runs import Run
 from aetdice.training import train
 
@@ -45,3 +48,21 @@ def leaves(*trees: Any) -> list[np.ndarray]:
 def parameters(run: Run) -> list[np.ndarray]:
     """Every weight of every policy and twin."""
     return leaves([(member.policy.policy, member.twin.policy) for member in run.members])
+
+
+def tabulated(policy: Policy, space: AugmentedSpace) -> TabularPolicy:
+    """A network's probabilities on every augmented state."""
+    layers = space.layers[:-1]
+    states = space.momdp.observations[np.concatenate([layer.state[layer.live] for layer in layers])]
+    accrued = np.concatenate([layer.accrued[layer.live] for layer in layers])
+    sizes = [layer.live.size for layer in layers]
+    time = np.repeat(np.arange(len(sizes)), sizes)
+    outputs = np.asarray(every_output(policy, states, accrued.astype(np.float32), time), np.float64)
+    weights = np.exp(outputs - outputs.max(axis=1, keepdims=True))
+    table = weights / weights.sum(axis=1, keepdims=True)
+    return TabularPolicy(space, np.split(table, np.cumsum(sizes)[:-1]))
+
+
+@eqx.filter_jit
+def every_output(policy: Policy, states, accrued, time):
+    return jax.vmap(policy.outputs)(states, accrued, time)

@@ -54,9 +54,9 @@ def members_of(
         names = ", ".join(["objective", *own, "learning_rate"])
         raise InputError(f"{names} and seed need at least one value each")
     for choice in choices:
-        for name in ("learning_rate", *own):
-            if not np.isfinite(choice[name]) or choice[name] <= 0:
-                raise InputError(f"{name} must be positive, not {choice[name]}")
+        if not np.isfinite(choice["learning_rate"]) or choice["learning_rate"] <= 0:
+            raise InputError(f"learning_rate must be positive, not {choice['learning_rate']}")
+        hyper_of(choice, algorithm)
     shapes = [jax.tree.map(np.shape, objective) for objective in objectives]
     if any(not eqx.tree_equal(shape, shapes[0]) for shape in shapes):
         raise InputError(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from aetdice.algorithms.algorithm import Remedies
 from aetdice.evaluation import Playable, evaluate_returns, sample_returns, standard_objectives
 from aetdice.objectives import Objective
 from aetdice.policies import ActingPolicy
@@ -143,35 +144,41 @@ def _select(members: Sequence[Member], settings: list[list[int]]) -> Selection:
     return Selection(max(sound, key=lambda rows: mean("held_out_claimed_value", rows))[0], RULE)
 
 
-def judge(diagnostics: Mapping[str, Any]) -> Verdict:
+def judge(diagnostics: Mapping[str, Any], remedies: Remedies | None) -> Verdict:
     """Read a member's diagnostics: converged, different from its twin, ratios not collapsed."""
-    findings = [*_convergence(diagnostics), *_spread(diagnostics), _difference(diagnostics)]
+    if remedies is None:
+        return Verdict(True, "This is plain cloning.")
+    findings = [
+        *_convergence(diagnostics),
+        *_spread(diagnostics, remedies.closer),
+        _difference(diagnostics, remedies.further),
+    ]
     return Verdict(all(good for good, _ in findings), " ".join(words for _, words in findings))
 
 
 def _convergence(diagnostics: Mapping[str, Any]) -> list[tuple[bool, str]]:
     if "flow_violation" not in diagnostics:
         return []
-    (low, high), imbalance = diagnostics["mass_range"], diagnostics["flow_violation"]
-    converged = diagnostics["mass_violation"] <= MOST_VIOLATION and imbalance <= MOST_IMBALANCE
+    lost, imbalance = diagnostics["mass_violation"], diagnostics["flow_violation"]
+    converged = lost <= MOST_VIOLATION and imbalance <= MOST_IMBALANCE
     state = "converged" if converged else "NOT converged, train longer"
     words = (
-        f"The dual has {state}: mass over time ranges from {low:.3f} to {high:.3f}, and the flow through "
-        f"the states is out of balance by {imbalance:.2f} (at most {MOST_IMBALANCE:g} is good)."
+        f"The dual has {state}: mass is conserved within {lost:.1%} (at most {MOST_VIOLATION:.0%} is good), "
+        f"and the flow through the states is out of balance by {imbalance:.2f} (at most {MOST_IMBALANCE:g})."
     )
     return [(converged, words)]
 
 
-def _spread(diagnostics: Mapping[str, Any]) -> list[tuple[bool, str]]:
+def _spread(diagnostics: Mapping[str, Any], remedy: str) -> list[tuple[bool, str]]:
     if "effective_sample_size" not in diagnostics:
         return []
     share = diagnostics["effective_sample_size"]
     if share >= LEAST_SAMPLE_SIZE:
         return [(True, f"The lessons rest on {share:.1%} of the data.")]
-    return [(False, f"The lessons have COLLAPSED onto {share:.1%} of the data; use a larger beta.")]
+    return [(False, f"The lessons have COLLAPSED onto {share:.1%} of the data; use {remedy}.")]
 
 
-def _difference(diagnostics: Mapping[str, Any]) -> tuple[bool, str]:
+def _difference(diagnostics: Mapping[str, Any], remedy: str) -> tuple[bool, str]:
     if diagnostics["distance_to_twin"] >= LEAST_DISTANCE:
         return True, "The policy differs from its cloning twin."
-    return False, "The policy is INDISTINGUISHABLE from plain cloning; use a smaller beta."
+    return False, f"The policy is INDISTINGUISHABLE from plain cloning; use {remedy}."

@@ -1,4 +1,4 @@
-"""Train a population: the dual, its polish, then policies cloned from the ratios beside a twin.
+"""Train a population: values, their polish, then policies cloned from the ratios beside a twin.
 
 Between chunks of updates the host reports progress, writes metrics and a checkpoint. Batches
 depend on seed and step only, so a run killed at any moment resumes to the same bits.
@@ -129,11 +129,11 @@ def train(
         state = _finish_stage(state, learner, hypers, training, keeper)
         reports = _reports(state, learner, hypers, training)
         lessons = lessons_for([r.lessons for r in reports], len(twin_seeds), training, config)
-        state = _cloning_stage(state, lessons, rates, cloning_seeds, training, probe, config, keeper)
+        twins = [len(choices) + twin_seeds.index(choice["seed"]) for choice in choices]
+        state = _cloning_stage(state, lessons, rates, cloning_seeds, twins, training, probe, config, keeper)
         held = reports if held_out is None else _reports(state, learner, hypers, held_out)
-    twins = [len(choices) + twin_seeds.index(choice["seed"]) for choice in choices]
     members = [
-        _member(choice, algorithm, state, i, twins[i], reports[i], held[i], lessons, training)
+        _member(choice, algorithm, learner, state, i, twins[i], reports[i], held[i], lessons, training)
         for i, choice in enumerate(choices)
     ]
     seconds = time.perf_counter() - started
@@ -170,19 +170,19 @@ def _value_stage(
         state = state._replace(values=values, value_step=steps[-1] + 1)
         metrics = jax.tree.map(np.asarray, report_values(algorithm, values, hypers, probe))
         done = int(state.value_step)
-        _check_finite(metrics, done)
+        _check_finite(metrics, done, f"{algorithm.remedies.closer} or " if algorithm.remedies else "")
         listed = {name: entries.tolist() for name, entries in metrics.items()}
         keeper.after("values", done, algorithm.steps, state, listed)
     return state
 
 
-def _check_finite(metrics: dict[str, Float[np.ndarray, "members ..."]], step: int) -> None:
+def _check_finite(metrics: dict[str, Float[np.ndarray, "members ..."]], step: int, remedy: str = "") -> None:
     for name, entries in metrics.items():
         lost = np.flatnonzero(~np.all(np.isfinite(entries.reshape(len(entries), -1)), axis=1))
         if lost.size:
             raise InputError(
                 f"the {name.replace('_', ' ')} of member {lost[0]} is no longer finite after {step} updates; "
-                "use a larger beta or a smaller learning rate"
+                f"use {remedy}a smaller learning rate"
             )
 
 
@@ -205,6 +205,7 @@ def _cloning_stage(
     lessons: Lessons,
     rates: Float[Array, " policies"],
     seeds: Int[Array, " policies"],
+    twins: list[int],
     data: ResidentData,
     probe: ResidentData,
     config: TrainingConfig,
@@ -219,7 +220,8 @@ def _cloning_stage(
         fit = np.asarray(fit_of_policies(policies, probe))
         done = int(state.cloning_step)
         _check_finite({"log_likelihood": fit}, done)
-        keeper.after("cloning", done, config.cloning_steps, state, {"log_likelihood": fit.tolist()})
+        each = {"log_likelihood": fit[: len(twins)].tolist(), "twin_log_likelihood": fit[twins].tolist()}
+        keeper.after("cloning", done, config.cloning_steps, state, each)
     return state
 
 
@@ -274,6 +276,7 @@ class _Keeper:
 def _member(
     choice: dict[str, Any],
     algorithm: str,
+    learner: Algorithm,
     state: _State,
     index: int,
     twin: int,
@@ -307,7 +310,7 @@ def _member(
         policy=ActingPolicy(policy, details),
         twin=ActingPolicy(other, {**details, "twin": True}),
         diagnostics=diagnostics,
-        verdict=judge(diagnostics),
+        verdict=judge(diagnostics, learner.remedies),
     )
 
 

@@ -122,6 +122,14 @@ TRAIN = ("train", "--dataset-episodes", "5", "--horizon", "4", "--episodes", "5"
         ("--objective ser --horizon 0", "the horizon must be at least 1, not 0"),
         ("--objective ser --start 9,9", "the start 9,9 lies outside the 9x9 grid"),
         ("--utility r0+", "malformed expression 'r0+'"),
+        (
+            "--objective esr --algorithm esr-iql --expectile 1.5",
+            "expectile lies between 0 and 1, not at 1.5",
+        ),
+        (
+            "--objective ser --algorithm optidice",
+            "optidice optimises linear objectives; SER is SER: use fairdice or aetdice",
+        ),
     ],
 )
 def test_training_is_refused_and_leaves_nothing_behind(capsys, tmp_path, options, message):

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from lessons import deterministic_momdp
+from lessons import deterministic_momdp, tabulated
 from problems import uniform_episodes
 
 from aetdice import Episode, Episodes, OfflineProblem, bsr, enumerate_space, esr, ser, solve_dual
@@ -14,7 +14,7 @@ from aetdice.config import TrainingConfig
 from aetdice.data import augment
 from aetdice.data.resident import resident
 from aetdice.dice import FiniteHorizon, ratio
-from aetdice.exact import TabularPolicy, uniform_policy
+from aetdice.exact import uniform_policy
 from aetdice.networks import Nu, Policy
 from aetdice.objectives import DIVERGENCES, Identity
 from aetdice.training import train
@@ -70,24 +70,6 @@ def probe(request):
     episodes = uniform_episodes(momdp, EPISODES, request.param)
     run = train(episodes, [bsr(0.0), bsr(1.0)], beta=BETA, learning_rate=3e-3, config=PROBE)
     return enumerate_space(momdp), episodes, run
-
-
-def tabulated(policy: Policy, space) -> TabularPolicy:
-    """A network's probabilities on every augmented state."""
-    layers = space.layers[:-1]
-    states = space.momdp.observations[np.concatenate([layer.state[layer.live] for layer in layers])]
-    accrued = np.concatenate([layer.accrued[layer.live] for layer in layers])
-    sizes = [layer.live.size for layer in layers]
-    time = np.repeat(np.arange(len(sizes)), sizes)
-    outputs = np.asarray(every_output(policy, states, accrued.astype(np.float32), time), np.float64)
-    weights = np.exp(outputs - outputs.max(axis=1, keepdims=True))
-    table = weights / weights.sum(axis=1, keepdims=True)
-    return TabularPolicy(space, np.split(table, np.cumsum(sizes)[:-1]))
-
-
-@eqx.filter_jit
-def every_output(policy: Policy, states, accrued, time):
-    return jax.vmap(policy.outputs)(states, accrued, time)
 
 
 @pytest.mark.parametrize(("index", "objective"), [(0, esr()), (1, ser())], ids=["esr", "ser"])

@@ -20,6 +20,15 @@ class StepReport(NamedTuple):
     """Numbers and short vectors that tell how far it has come."""
 
 
+class Remedies(NamedTuple):
+    """What to change about an algorithm whose policy is not what it should be."""
+
+    further: str
+    """Takes the policy further from the data."""
+    closer: str
+    """Keeps it closer to the data."""
+
+
 class Algorithm(eqx.Module):
     """The first of training's two stages; the second clones a policy from `report(…).lessons`.
 
@@ -39,13 +48,18 @@ class Algorithm(eqx.Module):
     def sweeps(self) -> dict[str, float]:
         """Its own hyper-parameters, each with its default."""
 
+    @property
+    @abc.abstractmethod
+    def remedies(self) -> Remedies | None:
+        """What helps a policy too near the data or too far from it; None if it is meant to be the data's."""
+
     @abc.abstractmethod
     def check(self, objective: Objective, objectives: int) -> None:
         """`InputError` if the algorithm cannot optimise this objective of so many rewards."""
 
     @abc.abstractmethod
     def hyper(self, objective: Objective, learning_rate: float, **own: float) -> Any:
-        """What may differ between members: a tree of traced values."""
+        """What may differ between members: a tree of traced values; `InputError` for one out of range."""
 
     @abc.abstractmethod
     def init(self, encoder: Encoder, hyper: Any, data: ResidentData, key: PRNGKeyArray) -> Any:

@@ -8,6 +8,7 @@ the linear G. A step's lesson is exp(temperature · (min_i Q̄_i - V)), at most 
 weight of advantage-weighted cloning (paper: ESR-IQL; after Kostrikov et al.).
 """
 
+import math
 from typing import NamedTuple
 
 import equinox as eqx
@@ -16,7 +17,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
-from aetdice.algorithms.algorithm import Algorithm, StepReport
+from aetdice.algorithms.algorithm import Algorithm, Remedies, StepReport
 from aetdice.algorithms.optimiser import ADAM, average, cosine, descend
 from aetdice.config import TrainingConfig
 from aetdice.data import transformed_rewards
@@ -64,7 +65,7 @@ class Critic(eqx.Module):
         encoded = self.encoder(observation, accrued, time)
         if self.actions:
             return self.net(encoded)[action]
-        return self.net(jnp.concatenate([encoded, action.reshape(-1)]))[0]
+        return self.net(jnp.concatenate([encoded, action.reshape(-1).astype(encoded.dtype)]))[0]
 
 
 class IqlState(NamedTuple):
@@ -92,6 +93,10 @@ class Iql(Algorithm):
     def sweeps(self) -> dict[str, float]:
         return {"expectile": 0.85, "temperature": 14.0}
 
+    @property
+    def remedies(self) -> Remedies:
+        return Remedies("a larger temperature or expectile", "a smaller temperature")
+
     def check(self, objective: Objective, objectives: int) -> None:
         regime = objective.regime(objectives)
         if regime not in ("linear", "ESR"):
@@ -103,19 +108,15 @@ class Iql(Algorithm):
     def hyper(self, objective: Objective, learning_rate: float, **own: float) -> IqlHyper:
         if not 0 < own["expectile"] < 1:
             raise InputError(f"expectile lies between 0 and 1, not at {own['expectile']}")
-        if not own["temperature"] >= 0:
-            raise InputError(f"temperature must not be negative, not {own['temperature']}")
+        if not 0 <= own["temperature"] < math.inf:
+            raise InputError(f"temperature must be finite and not negative, not {own['temperature']}")
         return IqlHyper(objective, own["expectile"], own["temperature"], learning_rate)
 
     def init(self, encoder: Encoder, hyper: IqlHyper, data: ResidentData, key: PRNGKeyArray) -> IqlState:
         del hyper
         value_key, *critic_keys = jax.random.split(key, 3)
-        action = data.steps.action
-        discrete = jnp.issubdtype(action.dtype, jnp.integer)
-        size = 0 if discrete else action[0].size
-        first, second = (
-            Critic(encoder, self.config.hidden, data.actions if discrete else 0, size, k) for k in critic_keys
-        )
+        size = 0 if data.actions else data.steps.action[0].size
+        first, second = (Critic(encoder, self.config.hidden, data.actions, size, k) for k in critic_keys)
         value = Nu(encoder, self.config.hidden, 1, 1, value_key)
         optimiser = ADAM.init(eqx.filter((value, (first, second)), eqx.is_inexact_array))
         return IqlState(value, (first, second), (first, second), optimiser)

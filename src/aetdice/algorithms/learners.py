@@ -6,9 +6,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
-from aetdice.algorithms.algorithm import Algorithm, StepReport
+from aetdice.algorithms.algorithm import Algorithm, Remedies, StepReport
 from aetdice.algorithms.diagnostics import report_ratios
 from aetdice.algorithms.dice import DiceHyper, DiceSetting, DualState, init_dual, update_dual
 from aetdice.algorithms.iql import Iql
@@ -19,8 +20,10 @@ from aetdice.dice import Discounted, FiniteHorizon, Flow
 from aetdice.errors import InputError
 from aetdice.networks import Encoder, Nu
 from aetdice.objectives import DIVERGENCES, Objective
+from aetdice.objectives.parameters import Parameter, parameter
 
 BETA = 1e-3
+"""Where returns are sums; discounted ones take as much more as their mass is smaller."""
 
 
 class Dice(Algorithm):
@@ -58,7 +61,11 @@ class Dice(Algorithm):
 
     @property
     def sweeps(self) -> dict[str, float]:
-        return {"beta": BETA}
+        return {"beta": BETA * float(self.setting.flow.reward_scale)}
+
+    @property
+    def remedies(self) -> Remedies:
+        return Remedies("a smaller beta", "a larger beta")
 
     def check(self, objective: Objective, objectives: int) -> None:
         regime = objective.regime(objectives)
@@ -69,9 +76,12 @@ class Dice(Algorithm):
             )
 
     def hyper(self, objective: Objective, learning_rate: float, **own: float) -> DiceHyper:
+        beta = own["beta"]
+        if not np.isfinite(beta) or beta <= 0:
+            raise InputError(f"beta must be positive, not {beta}")
         return DiceHyper(
             objective,
-            beta=own["beta"],
+            beta=beta,
             learning_rate=learning_rate,
             slack_rate=self.config.slack_rate,
             first_beta=self.config.first_beta,
@@ -135,12 +145,16 @@ class Cloning(Algorithm):
     def sweeps(self) -> dict[str, float]:
         return {}
 
+    @property
+    def remedies(self) -> None:
+        return None
+
     def check(self, objective: Objective, objectives: int) -> None:
         del objective, objectives
 
-    def hyper(self, objective: Objective, learning_rate: float, **own: float) -> Objective:
-        del learning_rate, own
-        return objective
+    def hyper(self, objective: Objective, learning_rate: float, **own: float) -> Parameter:
+        del objective, own
+        return parameter(learning_rate)
 
     def init(self, encoder: Encoder, hyper: Any, data: ResidentData, key: PRNGKeyArray) -> Array:
         del encoder, hyper, data, key

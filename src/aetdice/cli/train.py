@@ -54,7 +54,7 @@ class Train:
     algorithm: Literal[*ALGORITHMS] = "aetdice"  # type: ignore[valid-type]
     """optidice is linear and fairdice SER, discounted; esr-iql is ESR; bc is cloning."""
     beta: tuple[float, ...] | None = None
-    """Strength of the regulariser, in exact units (aetdice, optidice, fairdice; default 1e-3)."""
+    """Strength of the regulariser, in exact units (default 1e-3; optidice, fairdice 1e-3 / (1 - gamma))."""
     expectile: tuple[float, ...] | None = None
     """Of esr-iql (default 0.85)."""
     temperature: tuple[float, ...] | None = None

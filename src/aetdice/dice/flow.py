@@ -137,10 +137,11 @@ class Discounted(Flow):
         time: Int[Array, " steps"],
         terminated: Bool[Array, " steps"],
     ) -> Float[Array, ""]:
-        """|E[w] - γ E[w · not terminal] - (1 - γ)|, over all times together."""
+        """|E[w] - γ E[w · not terminal] - (1 - γ)| / (1 - γ): per unit of mass that enters, as above."""
         del time
         gamma = jnp.asarray(self.gamma, mass.dtype)
-        return jnp.abs(jnp.sum(mass) - gamma * jnp.sum(jnp.where(terminated, 0, mass)) - (1 - gamma))
+        kept = jnp.sum(mass) - gamma * jnp.sum(jnp.where(terminated, 0, mass))
+        return jnp.abs(kept / (1 - gamma) - 1)
 
     def balance(
         self,
