@@ -73,10 +73,13 @@ def train_values(
 ) -> Any:
     """A chunk of first-stage updates for every member; the batch of a step depends on seed and step."""
 
-    def update(state: Any, hyper: Any, seed: Int[Array, ""], step: Int[Array, ""]) -> Any:
-        return algorithm.update(state, hyper, data, jax.random.fold_in(_key(seed, 2), step), step)
+    def draw(seed: Int[Array, ""], step: Int[Array, ""]) -> Any:
+        return algorithm.draw(jax.random.fold_in(_key(seed, 2), step), data)
 
-    return _scan(update, states, (hypers, seeds), steps)
+    def update(state: Any, hyper: Any, rows: Any, step: Int[Array, ""]) -> Any:
+        return algorithm.update(state, hyper, data, rows, step)
+
+    return _scan(update, states, hypers, _ahead(draw, seeds, steps), steps)
 
 
 @eqx.filter_jit
@@ -98,15 +101,19 @@ def train_policies(
 ) -> CloningState:
     """A chunk of cloning updates for every policy."""
 
-    def update(
-        state: CloningState, lessons: Lessons, rate: Array, seed: Array, step: Int[Array, ""]
-    ) -> CloningState:
+    def rows_of(own: tuple[Lessons, Int[Array, ""]], step: Int[Array, ""]) -> tuple[Array, Array]:
+        lessons, seed = own
         rows = draw(lessons.tickets, jax.random.fold_in(_key(seed, 3), step), batch)
-        weights = jnp.ones(batch) if lessons.weights is None else lessons.weights[rows]
+        return rows, jnp.ones(batch) if lessons.weights is None else lessons.weights[rows]
+
+    def update(
+        state: CloningState, rate: Array, shown: tuple[Array, Array], step: Int[Array, ""]
+    ) -> CloningState:
+        rows, weights = shown
         progress = step.astype(jnp.float32) / total
         return update_cloning(state, data.steps.take(rows), weights, rate, progress)
 
-    return _scan(update, states, (lessons, learning_rates, seeds), steps)
+    return _scan(update, states, learning_rates, _ahead(rows_of, (lessons, seeds), steps), steps)
 
 
 @eqx.filter_jit
@@ -116,15 +123,23 @@ def fit_of_policies(states: CloningState, data: ResidentData) -> Float[Array, " 
     return eqx.filter_vmap(lambda state: -cloning_loss(state.policy, data.steps, weight))(states)
 
 
-def _scan(update: Any, states: Any, each: tuple[Any, ...], steps: Int[Array, " chunk"]) -> Any:
+def _ahead(draw: Any, each: Any, steps: Int[Array, " chunk"]) -> Any:
+    """What every member draws at every step of a chunk, at once: many small draws are slow."""
+    members = eqx.filter_vmap(draw, in_axes=(eqx.if_array(0), None))
+    return jax.vmap(lambda step: members(each, step))(steps)
+
+
+def _scan(update: Any, states: Any, each: Any, drawn: Any, steps: Int[Array, " chunk"]) -> Any:
     """scan over steps of (vmap over members of update)."""
     arrays, rest = eqx.partition(states, eqx.is_array)
-    together = eqx.filter_vmap(update, in_axes=(eqx.if_array(0), *[eqx.if_array(0)] * len(each), None))
+    first = eqx.if_array(0)
+    together = eqx.filter_vmap(update, in_axes=(first, first, first, None))
 
-    def body(arrays: Any, step: Int[Array, ""]) -> tuple[Any, None]:
-        return eqx.filter(together(eqx.combine(arrays, rest), *each, step), eqx.is_array), None
+    def body(arrays: Any, now: tuple[Any, Int[Array, ""]]) -> tuple[Any, None]:
+        rows, step = now
+        return eqx.filter(together(eqx.combine(arrays, rest), each, rows, step), eqx.is_array), None
 
-    return eqx.combine(jax.lax.scan(body, arrays, steps)[0], rest)
+    return eqx.combine(jax.lax.scan(body, arrays, (drawn, steps))[0], rest)
 
 
 def _key(seed: Int[Array, ""], purpose: int) -> PRNGKeyArray:

@@ -66,10 +66,12 @@ class Algorithm(eqx.Module):
         """A fresh state."""
 
     @abc.abstractmethod
-    def update(
-        self, state: Any, hyper: Any, data: ResidentData, key: PRNGKeyArray, step: Int[Array, ""]
-    ) -> Any:
-        """One update on a batch of its own drawing."""
+    def draw(self, key: PRNGKeyArray, data: ResidentData) -> Any:
+        """Which rows of the data an update looks at: integers, so that many updates can be drawn ahead."""
+
+    @abc.abstractmethod
+    def update(self, state: Any, hyper: Any, data: ResidentData, rows: Any, step: Int[Array, ""]) -> Any:
+        """One update on the rows drawn."""
 
     @abc.abstractmethod
     def finish(self, state: Any, hyper: Any, data: ResidentData) -> Any:

@@ -121,15 +121,18 @@ class Iql(Algorithm):
         optimiser = ADAM.init(eqx.filter((value, (first, second)), eqx.is_inexact_array))
         return IqlState(value, (first, second), (first, second), optimiser)
 
+    def draw(self, key: PRNGKeyArray, data: ResidentData) -> Int[Array, " batch"]:
+        return jax.random.randint(key, (self.config.batch,), 0, data.steps.count)
+
     def update(
         self,
         state: IqlState,
         hyper: IqlHyper,
         data: ResidentData,
-        key: PRNGKeyArray,
+        rows: Int[Array, " batch"],
         step: Int[Array, ""],
     ) -> IqlState:
-        batch = data.steps.take(jax.random.randint(key, (self.config.batch,), 0, data.steps.count))
+        batch = data.steps.take(rows)
         networks = (state.value, state.critics)
         gradient = eqx.filter_grad(iql_loss)(networks, state.slow, hyper, batch)
         progress = step.astype(jnp.float32) / self.config.value_steps

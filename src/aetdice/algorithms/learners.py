@@ -93,19 +93,23 @@ class Dice(Algorithm):
         nu = Nu(shown, self.config.hidden, self.heads, self.constants, key)
         return init_dual(nu, hyper, data, self.setting)
 
+    def draw(
+        self, key: PRNGKeyArray, data: ResidentData
+    ) -> tuple[Int[Array, " batch"], Int[Array, " starts"]]:
+        batch_key, start_key = jax.random.split(key)
+        rows = jax.random.randint(batch_key, (self.setting.batch,), 0, data.steps.count)
+        starts = jax.random.randint(start_key, (self.setting.starts,), 0, data.initial.shape[0])
+        return rows, data.initial[starts]
+
     def update(
         self,
         state: DualState,
         hyper: DiceHyper,
         data: ResidentData,
-        key: PRNGKeyArray,
+        rows: tuple[Int[Array, " batch"], Int[Array, " starts"]],
         step: Int[Array, ""],
     ) -> DualState:
-        batch_key, start_key = jax.random.split(key)
-        rows = jax.random.randint(batch_key, (self.setting.batch,), 0, data.steps.count)
-        starts = jax.random.randint(start_key, (self.setting.starts,), 0, data.initial.shape[0])
-        progress = step.astype(jnp.float32)
-        return update_dual(state, hyper, data, rows, data.initial[starts], progress, self.setting)
+        return update_dual(state, hyper, data, *rows, step.astype(jnp.float32), self.setting)
 
     def finish(self, state: DualState, hyper: DiceHyper, data: ResidentData) -> DualState:
         if not self.config.polish or self.heads > 1:
@@ -160,10 +164,14 @@ class Cloning(Algorithm):
         del encoder, hyper, data, key
         return jnp.zeros(0)
 
+    def draw(self, key: PRNGKeyArray, data: ResidentData) -> tuple[()]:
+        del key, data
+        return ()
+
     def update(
-        self, state: Array, hyper: Any, data: ResidentData, key: PRNGKeyArray, step: Int[Array, ""]
+        self, state: Array, hyper: Any, data: ResidentData, rows: tuple[()], step: Int[Array, ""]
     ) -> Array:
-        del hyper, data, key, step
+        del hyper, data, rows, step
         return state
 
     def finish(self, state: Array, hyper: Any, data: ResidentData) -> Array:
