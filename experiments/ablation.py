@@ -20,11 +20,12 @@ from aetdice.envs import FairTaxi
 from aetdice.envs.taxi_data import collect_fair_taxi
 from aetdice.exact import OfflineProblem, TabularMOMDP, enumerate_space, solve_dual
 from aetdice.jobs import summarise
+from aetdice.keeping import Report
 from aetdice.objectives import bsr
 from aetdice.report.tables import columns
 from aetdice.reproduce.parts import Part, complete
 from aetdice.results import write_json
-from aetdice.training import Report, train
+from aetdice.training import train
 
 BETA, SEEDS, EPISODES = 1e-3, (0, 1, 2), 2000
 OBJECTIVES = {"ESR": 0.0, "BSR 0.5": 0.5, "SER": 1.0}

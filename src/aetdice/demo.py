@@ -13,13 +13,14 @@ from aetdice.envs import FairTaxi, TwoStep
 from aetdice.envs.taxi_data import collect_fair_taxi
 from aetdice.evaluation import sample_returns
 from aetdice.exact import Optimum, TabularMOMDP, enumerate_space, solve
+from aetdice.keeping import Report
 from aetdice.objectives import Objective, bsr, esr, lsr, ser
 from aetdice.report.figures import share_bars
 from aetdice.report.tables import columns
 from aetdice.reproduce.fair_taxi import exact_shares, shares
 from aetdice.results import versions, write_json
 from aetdice.runs import Member
-from aetdice.training import Report, train
+from aetdice.training import train
 
 ALPHAS = {"ESR": 0.0, "BSR 0.25": 0.25, "BSR 0.5": 0.5, "BSR 0.75": 0.75, "SER": 1.0}
 EPISODES = 2000

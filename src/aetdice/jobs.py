@@ -15,6 +15,7 @@ from aetdice.envs import Environment
 from aetdice.errors import InputError
 from aetdice.evaluation import evaluate_returns, sample_returns, standard_objectives
 from aetdice.exact import AugmentedSpace, solve
+from aetdice.keeping import Report
 from aetdice.objectives import Objective, described_objective
 from aetdice.policies import ActingPolicy
 from aetdice.preparation import algorithm_for, members_of
@@ -22,7 +23,7 @@ from aetdice.results import versions, write_json
 from aetdice.runs import Run, Selection
 from aetdice.sources import Source
 from aetdice.tracking import Tracker
-from aetdice.training import Report, train
+from aetdice.training import train
 
 CONFIG, RESULT = "config.json", "result.json"
 EVALUATION_SEED = 1234

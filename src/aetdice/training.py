@@ -5,7 +5,7 @@ depend on seed and step only, so a run killed at any moment resumes to the same 
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,11 +17,11 @@ from jaxtyping import Array, Float, Int, UInt8
 
 from aetdice.algorithms.algorithm import Algorithm, StepReport
 from aetdice.algorithms.cloning import CloningState, Lessons, cloning_loss, draw
-from aetdice.checkpoints import load_tree, save_tree
 from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
 from aetdice.data.resident import ResidentData, Steps
 from aetdice.errors import InputError
+from aetdice.keeping import Keeper, Report
 from aetdice.networks import Policy
 from aetdice.objectives import Objective
 from aetdice.policies import ActingPolicy
@@ -48,12 +48,11 @@ from aetdice.preparation import (
 )
 from aetdice.results import versions
 from aetdice.runs import Member, Run, judge, select
-from aetdice.tracking import JsonLines, Tracker
+from aetdice.tracking import Tracker
 
 PROBE_STEPS = 8192
-CHECKPOINT = "checkpoint.npz"
-SAVING = 20
-"""How many times longer to train than to save, between checkpoints of one stage."""
+TWIN_RATE = 1e-3
+"""The twins' learning rate, whatever the members'."""
 HELD_OUT = ("flow_violation", "effective_sample_size", "claimed_value")
 """Metrics that are also reported for held-out episodes."""
 
@@ -68,10 +67,6 @@ class _State(NamedTuple):
     cloning_step: Int[jax.Array, ""]
     fingerprint: UInt8[jax.Array, "32"]
     """Of the arguments: a checkpoint is no use to a run with others."""
-
-
-Report = Callable[[str, int, int, dict[str, Any]], None]
-"""Called after each chunk with the stage, the step, the total and the metrics."""
 
 
 def train(
@@ -104,40 +99,79 @@ def train(
     objectives = [objective] if isinstance(objective, Objective) else list(objective)
     sweeps = {"beta": beta, "expectile": expectile, "temperature": temperature}
     choices = members_of(dataset, objectives, learner, sweeps, learning_rate, seed)
-    settings = len(choices) // (len(objectives) * len({c["seed"] for c in choices}))
-    training, held_out = split(dataset, horizon, config, learner, settings)
-    encoder = encoder_for(dataset, horizon, learner)
-    hypers = stack([hyper_of(c, learner) for c in choices])
-    seeds = jnp.asarray([c["seed"] for c in choices], jnp.int32)
-    twin_seeds = sorted({c["seed"] for c in choices})
-    rates = jnp.asarray([*(c["learning_rate"] for c in choices), *[1e-3] * len(twin_seeds)], jnp.float32)
-    cloning_seeds = jnp.asarray([*(c["seed"] for c in choices), *twin_seeds], jnp.int32)
-
-    with jax.default_matmul_precision(config.precision), _Keeper(out, report, trackers) as keeper:
+    cohort = _cohort(dataset, choices, learner, horizon, config)
+    encoder, head = encoder_for(dataset, horizon, learner), head_for(dataset, config)
+    with jax.default_matmul_precision(config.precision), Keeper[_State](out, report, trackers) as keeper:
         state = keeper.resume(
             _State(
-                start_values(learner, encoder, hypers, seeds, training),
-                start_policies(encoder, head_for(dataset, config), config.hidden, cloning_seeds),
+                start_values(learner, encoder, cohort.hypers, cohort.seeds, cohort.training),
+                start_policies(encoder, head, config.hidden, cohort.policy_seeds),
                 value_step=jnp.zeros((), jnp.int32),
                 finished=jnp.zeros((), jnp.int32),
                 cloning_step=jnp.zeros((), jnp.int32),
                 fingerprint=fingerprint(dataset, choices, algorithm, horizon, config),
             )
         )
-        probe = probe_of(dataset, horizon, learner)
-        state = _value_stage(state, learner, hypers, seeds, training, probe, config, keeper)
-        state = _finish_stage(state, learner, hypers, training, keeper)
-        reports = _reports(state, learner, hypers, training)
-        lessons = lessons_for([r.lessons for r in reports], len(twin_seeds), training, config)
-        twins = [len(choices) + twin_seeds.index(choice["seed"]) for choice in choices]
-        state = _cloning_stage(state, lessons, rates, cloning_seeds, twins, training, probe, config, keeper)
-        held = reports if held_out is None else _reports(state, learner, hypers, held_out)
+        state = _value_stage(state, cohort, keeper)
+        state = _finish_stage(state, cohort, keeper)
+        reports = _reports(state, cohort, cohort.training)
+        lessons = lessons_for([r.lessons for r in reports], cohort.twin_count, cohort.training, config)
+        state = _cloning_stage(state, cohort, lessons, keeper)
+        held = reports if cohort.held_out is None else _reports(state, cohort, cohort.held_out)
     members = [
-        _member(choice, algorithm, learner, state, i, twins[i], reports[i], held[i], lessons, training)
+        _member({"algorithm": algorithm, **choice}, cohort, state, i, reports[i], held[i], lessons)
         for i, choice in enumerate(choices)
     ]
     seconds = time.perf_counter() - started
     return Run(members, select(members), algorithm, config, horizon, seconds, dataset.returns)
+
+
+class _Cohort(NamedTuple):
+    """All who are trained together, and on what."""
+
+    learner: Algorithm
+    hypers: Any
+    seeds: Int[Array, " members"]
+    policy_seeds: Int[Array, " policies"]
+    """Of the members' policies, then of the twins."""
+    policy_rates: Float[Array, " policies"]
+    twins: list[int]
+    """Which policy is each member's twin: those of one seed share it."""
+    training: ResidentData
+    held_out: ResidentData | None
+    probe: ResidentData
+    config: TrainingConfig
+
+    @property
+    def twin_count(self) -> int:
+        return self.policy_seeds.shape[0] - len(self.twins)
+
+
+def _cohort(
+    dataset: Episodes,
+    choices: list[dict[str, Any]],
+    learner: Algorithm,
+    horizon: int,
+    config: TrainingConfig,
+) -> _Cohort:
+    seeds = [choice["seed"] for choice in choices]
+    distinct = sorted(set(seeds))
+    objectives = {choice["objective"].name for choice in choices}
+    settings = len(choices) // (len(objectives) * len(distinct))
+    training, held_out = split(dataset, horizon, config, learner, settings)
+    rates = [*(choice["learning_rate"] for choice in choices), *[TWIN_RATE] * len(distinct)]
+    return _Cohort(
+        learner=learner,
+        hypers=stack([hyper_of(choice, learner) for choice in choices]),
+        seeds=jnp.asarray(seeds, jnp.int32),
+        policy_seeds=jnp.asarray([*seeds, *distinct], jnp.int32),
+        policy_rates=jnp.asarray(rates, jnp.float32),
+        twins=[len(choices) + distinct.index(seed) for seed in seeds],
+        training=training,
+        held_out=held_out,
+        probe=probe_of(dataset, horizon, learner),
+        config=config,
+    )
 
 
 @eqx.filter_jit
@@ -145,34 +179,23 @@ def _report(algorithm: Algorithm, state: Any, hyper: Any, data: ResidentData) ->
     return algorithm.report(state, hyper, data)
 
 
-def _reports(state: _State, algorithm: Algorithm, hypers: Any, data: ResidentData) -> list[StepReport]:
-    count = _count(hypers)
-    return [_report(algorithm, member(state.values, i), member(hypers, i), data) for i in range(count)]
+def _reports(state: _State, cohort: _Cohort, data: ResidentData) -> list[StepReport]:
+    return [
+        _report(cohort.learner, member(state.values, i), member(cohort.hypers, i), data)
+        for i in range(len(cohort.twins))
+    ]
 
 
-def _count(population: Any) -> int:
-    return int(jax.tree.leaves(population)[0].shape[0])
-
-
-def _value_stage(
-    state: _State,
-    algorithm: Algorithm,
-    hypers: Any,
-    seeds: Int[Array, " members"],
-    data: ResidentData,
-    probe: ResidentData,
-    config: TrainingConfig,
-    keeper: "_Keeper",
-) -> _State:
-    while (step := int(state.value_step)) < algorithm.steps:
-        steps = jnp.arange(step, min(step + config.chunk, algorithm.steps))
-        values = train_values(algorithm, state.values, hypers, seeds, data, steps)
+def _value_stage(state: _State, cohort: _Cohort, keeper: Keeper[_State]) -> _State:
+    learner, hypers, total = cohort.learner, cohort.hypers, cohort.learner.steps
+    while (step := int(state.value_step)) < total:
+        steps = jnp.arange(step, min(step + cohort.config.chunk, total))
+        values = train_values(learner, state.values, hypers, cohort.seeds, cohort.training, steps)
         state = state._replace(values=values, value_step=steps[-1] + 1)
-        metrics = jax.tree.map(np.asarray, report_values(algorithm, values, hypers, probe))
+        metrics = jax.tree.map(np.asarray, report_values(learner, values, hypers, cohort.probe))
         done = int(state.value_step)
-        _check_finite(metrics, done, f"{algorithm.remedies.closer} or " if algorithm.remedies else "")
-        listed = {name: entries.tolist() for name, entries in metrics.items()}
-        keeper.after("values", done, algorithm.steps, state, listed)
+        _check_finite(metrics, done, f"{learner.remedies.closer} or " if learner.remedies else "")
+        keeper.after("values", done, total, state, {name: each.tolist() for name, each in metrics.items()})
     return state
 
 
@@ -186,106 +209,43 @@ def _check_finite(metrics: dict[str, Float[np.ndarray, "members ..."]], step: in
             )
 
 
-def _finish_stage(
-    state: _State, algorithm: Algorithm, hypers: Any, data: ResidentData, keeper: "_Keeper"
-) -> _State:
+def _finish_stage(state: _State, cohort: _Cohort, keeper: Keeper[_State]) -> _State:
     if int(state.finished):
         return state
-    count, done = _count(hypers), []
+    count, done = len(cohort.twins), []
     for i in range(count):
-        done.append(algorithm.finish(member(state.values, i), member(hypers, i), data))
+        done.append(cohort.learner.finish(member(state.values, i), member(cohort.hypers, i), cohort.training))
         keeper.tell("polish", i + 1, count, {})
     state = state._replace(values=stack(done), finished=jnp.ones((), jnp.int32))
     keeper.save(state)
     return state
 
 
-def _cloning_stage(
-    state: _State,
-    lessons: Lessons,
-    rates: Float[Array, " policies"],
-    seeds: Int[Array, " policies"],
-    twins: list[int],
-    data: ResidentData,
-    probe: ResidentData,
-    config: TrainingConfig,
-    keeper: "_Keeper",
-) -> _State:
-    while (step := int(state.cloning_step)) < config.cloning_steps:
-        steps = jnp.arange(step, min(step + config.chunk, config.cloning_steps))
-        policies = train_policies(
-            state.policies, lessons, rates, seeds, data, steps, config.batch, config.cloning_steps
-        )
+def _cloning_stage(state: _State, cohort: _Cohort, lessons: Lessons, keeper: Keeper[_State]) -> _State:
+    rates, seeds, twins = cohort.policy_rates, cohort.policy_seeds, cohort.twins
+    batch, total = cohort.config.batch, cohort.config.cloning_steps
+    while (step := int(state.cloning_step)) < total:
+        steps = jnp.arange(step, min(step + cohort.config.chunk, total))
+        policies = train_policies(state.policies, lessons, rates, seeds, cohort.training, steps, batch, total)
         state = state._replace(policies=policies, cloning_step=steps[-1] + 1)
-        fit = np.asarray(fit_of_policies(policies, probe))
+        fit = np.asarray(fit_of_policies(policies, cohort.probe))
         done = int(state.cloning_step)
         _check_finite({"log_likelihood": fit}, done)
         each = {"log_likelihood": fit[: len(twins)].tolist(), "twin_log_likelihood": fit[twins].tolist()}
-        keeper.after("cloning", done, config.cloning_steps, state, each)
+        keeper.after("cloning", done, total, state, each)
     return state
-
-
-class _Keeper:
-    """Checkpoints, metrics and progress between chunks."""
-
-    def __init__(self, out: Path | str | None, report: Report | None, trackers: Sequence[Tracker]) -> None:
-        self.out = Path(out) if out else None
-        self.report, self.started, self.trackers = report, time.perf_counter(), list(trackers)
-        self.due = self.started
-        if self.out and self.out.exists() and not self.out.is_dir():
-            raise InputError(f"{self.out} is a file, not a folder")
-        if self.out:
-            self.out.mkdir(parents=True, exist_ok=True)
-            self.trackers.append(JsonLines(self.out))
-
-    def __enter__(self) -> "_Keeper":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for tracker in self.trackers:
-            tracker.close()
-
-    def resume(self, state: _State) -> _State:
-        path = self.out / CHECKPOINT if self.out else None
-        if path is None or not path.exists():
-            return state
-        saved = load_tree(path, state)
-        if not np.array_equal(saved.fingerprint, state.fingerprint):
-            raise InputError(f"{path} was written by a run with other data, members or settings")
-        return saved
-
-    def after(self, stage: str, step: int, total: int, state: _State, metrics: dict[str, Any]) -> None:
-        if step == total or time.perf_counter() >= self.due:
-            self.save(state)
-        self.tell(stage, step, total, metrics)
-
-    def save(self, state: _State) -> None:
-        if self.out:
-            started = time.perf_counter()
-            save_tree(self.out / CHECKPOINT, state)
-            ended = time.perf_counter()
-            self.due = ended + SAVING * (ended - started)
-
-    def tell(self, stage: str, step: int, total: int, metrics: dict[str, Any]) -> None:
-        for tracker in self.trackers:
-            tracker.write(stage, step, time.perf_counter() - self.started, metrics)
-        if self.report:
-            self.report(stage, step, total, metrics)
 
 
 def _member(
     choice: dict[str, Any],
-    algorithm: str,
-    learner: Algorithm,
+    cohort: _Cohort,
     state: _State,
     index: int,
-    twin: int,
     report: StepReport,
     held_out: StepReport,
     lessons: Lessons,
-    data: ResidentData,
 ) -> Member:
-    policy, other = member(state.policies, index).policy, member(state.policies, twin).policy
+    policy, other = (member(state.policies, i).policy for i in (index, cohort.twins[index]))
     shown = member(lessons, index)
     rows = draw(shown.tickets, jax.random.key(0), PROBE_STEPS)
     weights = jnp.ones(PROBE_STEPS) if shown.weights is None else shown.weights[rows]
@@ -296,13 +256,12 @@ def _member(
             for name in HELD_OUT
             if name in held_out.metrics
         },
-        "distance_to_twin": float(_log_likelihood_ratio(policy, other, data.steps.take(rows), weights)),
+        "distance_to_twin": float(
+            _log_likelihood_ratio(policy, other, cohort.training.steps.take(rows), weights)
+        ),
     }
     objective: Objective = choice["objective"]
-    params = {
-        "algorithm": algorithm,
-        **{n: objective.short_name if n == "objective" else value for n, value in choice.items()},
-    }
+    params = {**choice, "objective": objective.short_name}
     details = {"objective": objective.name, "params": params, "versions": versions()}
     return Member(
         params=params,
@@ -310,7 +269,7 @@ def _member(
         policy=ActingPolicy(policy, details),
         twin=ActingPolicy(other, {**details, "twin": True}),
         diagnostics=diagnostics,
-        verdict=judge(diagnostics, learner.remedies),
+        verdict=judge(diagnostics, cohort.learner.remedies),
     )
 
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from lessons import TINY, parameters, tiny_episodes, tiny_run
 
-from aetdice import InputError, bsr, training
+from aetdice import InputError, bsr, keeping
 from aetdice.cli import main
+from aetdice.keeping import CHECKPOINT
 from aetdice.tracking import METRICS
-from aetdice.training import CHECKPOINT
 
 TINY_TAXI = (
     *("--size", "3", "--origins", "0,0", "2,2", "--destinations", "0,1", "2,1", "--start", "1,1"),
@@ -57,7 +57,7 @@ def cut_after(calls: int):
 @pytest.fixture
 def eager(monkeypatch):
     """A checkpoint after every chunk, however long it takes."""
-    monkeypatch.setattr(training, "SAVING", 0)
+    monkeypatch.setattr(keeping, "SAVING", 0)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_run_cut_after_a_report_resumes_to_the_same_bits(eager, whole, tmp_path,
 
 
 def test_run_that_saves_seldom_resumes_to_the_same_bits(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "SAVING", 1e9)
+    monkeypatch.setattr(keeping, "SAVING", 1e9)
     with pytest.raises(Cut):
         tiny_run(out=tmp_path, report=cut_after(3))
     assert same(parameters(tiny_run(out=tmp_path)), whole)
@@ -89,16 +89,16 @@ def test_run_that_saves_seldom_resumes_to_the_same_bits(whole, tmp_path, monkeyp
 
 @pytest.mark.parametrize("saves", [1, 2, 5, 7])
 def test_run_cut_before_a_checkpoint_resumes_to_the_same_bits(eager, whole, tmp_path, monkeypatch, saves):
-    cut, save = cut_after(saves), training.save_tree
+    cut, save = cut_after(saves), keeping.save_tree
 
     def failing(path, tree):
         cut()
         save(path, tree)
 
-    monkeypatch.setattr(training, "save_tree", failing)
+    monkeypatch.setattr(keeping, "save_tree", failing)
     with pytest.raises(Cut):
         tiny_run(out=tmp_path)
-    monkeypatch.setattr(training, "save_tree", save)
+    monkeypatch.setattr(keeping, "save_tree", save)
     assert same(parameters(tiny_run(out=tmp_path)), whole)
 
 

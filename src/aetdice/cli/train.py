@@ -26,10 +26,10 @@ from aetdice.cli.options import ObjectiveOptions, TaxiOptions
 from aetdice.config import TrainingConfig
 from aetdice.errors import InputError
 from aetdice.jobs import CONFIG, Job, evaluate, start
+from aetdice.keeping import Report
 from aetdice.report.tables import evaluation_report, training_report
 from aetdice.sources import COLLECTORS, Source
 from aetdice.tracking import TensorBoard, Tracker, WeightsAndBiases
-from aetdice.training import Report
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,12 @@ from aetdice.envs.taxi_data import collect_fair_taxi
 from aetdice.evaluation import Situation, sample_returns
 from aetdice.exact import AugmentedSpace, Optimum, TabularMOMDP, enumerate_space, solve
 from aetdice.jobs import summarise
+from aetdice.keeping import Report
 from aetdice.networks import Policy
 from aetdice.objectives import bsr
 from aetdice.reproduce.parts import Part
 from aetdice.runs import Run
-from aetdice.training import Report, train
+from aetdice.training import train
 
 LEVELS = np.linspace(0, 1, 101)
 PAPER = {

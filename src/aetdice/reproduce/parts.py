@@ -10,8 +10,8 @@ from typing import Any
 import jax
 
 from aetdice.errors import InputError
+from aetdice.keeping import Report
 from aetdice.results import versions, write_json
-from aetdice.training import Report
 
 Work = Callable[[Path, Report], dict[str, Any]]
 """Computes a part's results; the folder is for its own checkpoints."""
