@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Array, UInt8
@@ -20,6 +20,7 @@ Report = Callable[[str, int, int, dict[str, Any]], None]
 """Called after each chunk with the stage, the step, the total and the metrics."""
 
 
+@runtime_checkable
 class Resumable(Protocol):
     """A tree of arrays that knows what it was made from."""
 
