@@ -207,6 +207,7 @@ def evaluate(
     exact = next((s["exact_score"] for s in result["by_objective"] if s["objective"] == objective.name), None)
     return {
         "objective": objective.name,
+        "objectives": environment.objectives,
         "member": index,
         "seed": seed,
         **{

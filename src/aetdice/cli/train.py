@@ -48,7 +48,7 @@ class Train:
 
     out: Path
     """Folder for config, metrics, checkpoint, policies and result."""
-    options: SweptObjective
+    goal: SweptObjective
     env: Literal[*COLLECTORS] = "fair-taxi"  # type: ignore[valid-type]
     """Whose dataset to learn from."""
     algorithm: Literal[*ALGORITHMS] = "aetdice"  # type: ignore[valid-type]
@@ -86,7 +86,7 @@ class Train:
         swept = {"beta": self.beta, "expectile": self.expectile, "temperature": self.temperature}
         job = Job(
             source,
-            self.options.given(),
+            self.goal.given(),
             self.algorithm,
             {name: list(values) for name, values in swept.items() if values is not None},
             self.learning_rate,

@@ -55,13 +55,19 @@ def training_report(result: Mapping[str, Any], folder: Path) -> Group:
     """What a run attained for each objective, with twin, data and exact optimum beside it."""
     parts: list[Any] = [_summary(summary) for summary in result["by_objective"]]
     spaced = [part for pair in zip(parts, [Text()] * len(parts), strict=True) for part in pair][:-1]
-    files = Text.assemble(("files", "bold"), f"          {folder} ({result['seconds']:.0f} s)")
+    files = Table.grid(padding=(0, 2))
+    files.add_row(
+        Text("files".ljust(len("cloning twin")), style="bold"), f"{folder} ({result['seconds']:.0f} s)"
+    )
     return Group(*spaced, files)
 
 
 def _summary(summary: Mapping[str, Any]) -> Table:
     facts = Table.grid(padding=(0, 2))
-    chosen = ", ".join(f"{name} {value}" for name, value in summary["selected"]["params"].items())
+    params = summary["selected"]["params"].items()
+    chosen = ", ".join(
+        f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in params
+    )
     rows = {
         "objective": summary["objective"],
         "selected": f"{chosen} ({summary['selected']['rule']})",
@@ -93,13 +99,16 @@ def evaluation_report(result: Mapping[str, Any]) -> Group:
         scores.add_row("trained, exact optimum", f"{result['exact_score']:.4f}", "")
     quantiles = Table(title="returns of the policy", title_justify="left", title_style="bold")
     quantiles.add_column("quantile")
-    for i in range(len(result["policy"]["mean_returns"])):
-        quantiles.add_column(f"objective {i}", justify="right")
+    for name in result["objectives"]:
+        quantiles.add_column(name, justify="right")
     for q, values in result["policy"]["quantiles"].items():
         quantiles.add_row(q, *(f"{value:.3f}" for value in values))
+    common = [o for o in result["policy"]["outcomes"][:6] if o["share"] * result["policy"]["episodes"] >= 5]
+    if not common:
+        return Group(scores, quantiles)
     outcomes = Table(title="commonest outcomes", title_justify="left", title_style="bold")
     outcomes.add_column("share", justify="right")
     outcomes.add_column("returns")
-    for outcome in result["policy"]["outcomes"][:6]:
+    for outcome in common:
         outcomes.add_row(f"{outcome['share']:.3f}", vector(outcome["returns"]))
     return Group(scores, quantiles, outcomes)
