@@ -33,8 +33,8 @@ class Behaviour:
     """
 
     body: str
-    weights: tuple[Float[np.ndarray, "i o"], ...]
-    biases: tuple[Float[np.ndarray, " o"], ...]
+    weights: tuple[Float[np.ndarray, "_ _"], ...]
+    biases: tuple[Float[np.ndarray, " _"], ...]
     centre: Float[np.ndarray, " o"]
     spread: Float[np.ndarray, " o"]
     std: Float[np.ndarray, " a"]

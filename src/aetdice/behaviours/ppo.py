@@ -115,7 +115,8 @@ def update(
             return jnp.mean(losses), jax.tree.map(jnp.mean, metrics)
 
         gradient, metrics = eqx.filter_grad(mean_loss, has_aux=True)(agent)
-        step, moments = transform.update(gradient, moments)
+        with jax.numpy_dtype_promotion("standard"):  # optax raises a float to an integer power
+            step, moments = transform.update(gradient, moments)
         return (eqx.apply_updates(agent, jax.tree.map(lambda g: -rate * g, step)), moments), metrics
 
     def epoch(state: tuple[Agent, Any], order: Int[Array, " steps"]) -> tuple[tuple[Agent, Any], Metrics]:

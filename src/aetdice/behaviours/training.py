@@ -2,8 +2,9 @@
 
 import dataclasses
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -26,12 +27,9 @@ from aetdice.results import package_version, versions
 SAVE_SECONDS = 30.0
 
 
-class Report(Protocol):
-    """Hears after every update of the steps done and of the episodes that ended in it."""
-
-    def __call__(
-        self, steps: int, total: int, returns: Float[np.ndarray, " m"] | None, upright: float
-    ) -> None: ...
+Report = Callable[[int, int, Float[np.ndarray, " m"] | None, float], None]
+"""Hears after every update: steps done, steps in all, and of the episodes that ended in it the mean
+returns (None without any) and the share that ended upright."""
 
 
 def train_behaviour(
@@ -92,9 +90,13 @@ def iterate(batch: BatchedBody, state: State, recipe: Recipe) -> tuple[State, Tr
     rng = np.random.default_rng([recipe.seed, state.iteration])
     centre, spread = (jnp.asarray(x, jnp.float32) for x in (state.seen.mean, state.seen.spread))
 
-    def act(*given: Float[np.ndarray, "n k"]) -> tuple[Any, Any]:
-        observations, preferences, noise = map(jnp.asarray, given)
-        return jax.device_get(explore(state.agent, observations, preferences, centre, spread, noise))
+    def act(
+        observations: Float[np.ndarray, "n o"],
+        preferences: Float[np.ndarray, "n m"],
+        noise: Float[np.ndarray, "n a"],
+    ) -> tuple[Float[np.ndarray, "n a"], Float[np.ndarray, " n"]]:
+        given, told, drawn = map(jnp.asarray, (observations, preferences, noise))
+        return jax.device_get(explore(state.agent, given, told, centre, spread, drawn))
 
     trip = walk(batch, state.walks, act, recipe, recipe.width(state.iteration), rng)
     earned = merge(state.earned, trip.discounted.reshape(-1, trip.discounted.shape[-1]))

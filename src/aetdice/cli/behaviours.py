@@ -43,17 +43,19 @@ class TrainBehaviour:
     def run(self) -> None:
         recipe = quick_recipe(self.body) if self.quick else RECIPES[self.body]
         recipe = replace(recipe, steps=self.steps or recipe.steps, seed=self.seed)
-        pace = Pace(find_body(self.body).objectives)
-        with _bar(self.body) as bar:
-            task = bar.add_task("", total=recipe.iterations * recipe.batch)
+        pace, bar = Pace(find_body(self.body).objectives), _bar(self.body)
+        task = bar.add_task("", total=recipe.iterations * recipe.batch)
 
-            def report(
-                steps: int, total: int, returns: Float[np.ndarray, " m"] | None, upright: float
-            ) -> None:
-                pace.hear(steps, total, returns, upright)
-                bar.update(task, completed=steps, description=f"{pace.text()}, {pace.clock()} to go")
+        def report(steps: int, total: int, returns: Float[np.ndarray, " m"] | None, upright: float) -> None:
+            bar.start()  # not before there is something to show, so that an error stands alone
+            pace.hear(steps, total, returns, upright)
+            bar.update(task, completed=steps, description=f"{pace.text()}, {pace.clock()} to go")
 
+        try:
             behaviour = train_behaviour(self.body, recipe, self.out, report, self.threads)
+        finally:
+            if bar.live.is_started:
+                bar.stop()
         print(behaviour.text())
 
 
