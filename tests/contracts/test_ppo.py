@@ -154,14 +154,15 @@ def test_preferences_widen_from_near_pure_speed_to_the_whole_simplex(objectives)
     assert np.all(np.diff(widths[:61]) > 0)
     assert set(widths[60:]) == {1.0}
     for width in (widths[0], widths[30], 1.0):
-        drawn = draw_preferences(rng, 4000, objectives, width)
+        drawn = draw_preferences(rng, 4000, objectives, width, 0.2)
         np.testing.assert_allclose(drawn.sum(axis=1), 1)
         assert drawn[:, 0].min() >= 1 - width
         assert drawn.min() >= 0
+        assert (drawn.max(axis=1) == 1).mean() > 0.2 / objectives - 0.02
         expected = width * np.ones(objectives) / objectives + (1 - width) * np.eye(objectives)[0]
         np.testing.assert_allclose(drawn.mean(axis=0), expected, atol=0.02)
     if objectives == 2:
-        drawn = draw_preferences(rng, 8000, 2, 1.0)[:, 0]
+        drawn = draw_preferences(rng, 8000, 2, 1.0, 0.0)[:, 0]
         np.testing.assert_allclose(np.quantile(drawn, [0.1, 0.5, 0.9]), [0.1, 0.5, 0.9], atol=0.02)
 
 

@@ -140,20 +140,13 @@ def test_card_is_what_single_episodes_earn(uninterrupted):
     np.testing.assert_array_equal(upright, 1)
 
 
-def test_it_learns_to_run(without_type_checks):
-    """Some seconds of HalfCheetah, near pure speed: it earns more than by standing still (500)."""
+def test_it_learns_to_swim(without_type_checks):
+    """Some seconds near pure speed: it comes forward, where an untrained policy stays where it is."""
     recipe = Recipe(
-        steps=80_000,
-        environments=32,
-        epochs=6,
-        minibatches=4,
-        hidden=(64, 64),
-        widening=1.0,
-        grid=2,
-        episodes=2,
+        steps=30_000, environments=32, epochs=6, minibatches=4, hidden=(32, 32), grid=2, episodes=2
     )
-    behaviour = train_behaviour("halfcheetah", recipe)
-    assert behaviour.returns[0, 0] > 750
+    behaviour = train_behaviour("swimmer", recipe)
+    assert behaviour.returns[0, 0] > 10
 
 
 def test_both_commands_train(tmp_path, monkeypatch, capsys):

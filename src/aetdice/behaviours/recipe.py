@@ -36,6 +36,8 @@ class Recipe:
     first_width: float = 0.1
     widening: float = 0.6
     """Preferences reach the whole simplex after this share of the training."""
+    corners: float = 0.2
+    """Share of the preferences that are drawn at the ends of the range, where neighbours are few."""
     least_weight: float = 0.02
     """Every objective counts at least this much, so that the ends of the front waste nothing."""
     grid: int = 51
@@ -78,10 +80,12 @@ class Recipe:
 
 
 def draw_preferences(
-    rng: np.random.Generator, count: int, objectives: int, width: float
+    rng: np.random.Generator, count: int, objectives: int, width: float, corners: float
 ) -> Float[np.ndarray, "count m"]:
-    """w = (1 - width) e_0 + width u, with u uniform on the simplex."""
-    drawn = width * rng.dirichlet(np.ones(objectives), count)
+    """w = (1 - width) e_0 + width u, with u one of the corners or uniform on the simplex."""
+    ends = np.eye(objectives)[rng.integers(objectives, size=count)]
+    at_end = rng.random(count) < corners
+    drawn = width * np.where(at_end[:, None], ends, rng.dirichlet(np.ones(objectives), count))
     drawn[:, 0] += 1 - width
     return drawn
 

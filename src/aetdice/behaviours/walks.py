@@ -55,7 +55,7 @@ def begin(batch: BatchedBody, recipe: Recipe, rng: np.random.Generator) -> Walks
     return Walks(
         positions=positions,
         velocities=velocities,
-        preferences=draw_preferences(rng, count, objectives, recipe.width(0)),
+        preferences=draw_preferences(rng, count, objectives, recipe.width(0), recipe.corners),
         remaining=rng.integers(1, batch.horizon + 1, count),
         discounted=np.zeros((count, objectives)),
         accrued=np.zeros((count, objectives)),
@@ -99,20 +99,24 @@ def walk(
         returns.append(walks.accrued[counted])
         upright.append(~trip.terminated[t][counted])
         if trip.ended[t].any():
-            observations = _restart(batch, walks, trip.ended[t], width, rng)
+            observations = _restart(batch, walks, trip.ended[t], (width, recipe.corners), rng)
     walks.positions, walks.velocities = batch.positions, batch.velocities
     trip.returns, trip.upright = np.concatenate(returns), np.concatenate(upright)
     return trip
 
 
 def _restart(
-    batch: BatchedBody, walks: Walks, ended: Bool[np.ndarray, " n"], width: float, rng: np.random.Generator
+    batch: BatchedBody,
+    walks: Walks,
+    ended: Bool[np.ndarray, " n"],
+    spread: tuple[float, float],
+    rng: np.random.Generator,
 ) -> Float[np.ndarray, "n o"]:
-    """New episodes with new preferences where the old ones ended."""
+    """New episodes where the old ones ended, with new preferences of some width and share of corners."""
     count = int(ended.sum())
     positions, velocities = batch.positions, batch.velocities
     positions[ended], velocities[ended] = batch.body.starts(batch.model.qpos0, rng, count, batch.noise)
-    walks.preferences[ended] = draw_preferences(rng, count, walks.preferences.shape[1], width)
+    walks.preferences[ended] = draw_preferences(rng, count, walks.preferences.shape[1], *spread)
     walks.remaining[ended], walks.whole[ended] = batch.horizon, True
     walks.accrued[ended], walks.discounted[ended] = 0, 0
     return batch.reset_to(positions, velocities)
