@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
+from aetdice.behaviours.agent import FARTHEST
 from aetdice.checkpoints import read_arrays
 from aetdice.envs.bodies import find_body
 from aetdice.errors import InputError
@@ -16,7 +17,6 @@ from aetdice.results import write_arrays
 
 FORMAT = "aetdice-behaviour"
 VERSION = 1
-FARTHEST = 10.0
 SLACK = 0.02
 """A preference counts as dominated when another one is better by this share of the front's span."""
 DATA = Path(__file__).parent / "data"
