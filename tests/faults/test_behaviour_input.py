@@ -126,5 +126,5 @@ def test_a_checkpoint_of_another_training(tmp_path, monkeypatch):
         train_behaviour("swimmer", TINY, out, stop)
     refused("another training", train_behaviour, "swimmer", dataclasses.replace(TINY, seed=1), out)
     refused("another training", train_behaviour, "hopper", TINY, out)
-    (tmp_path / ".policy.npz.checkpoint.npz").write_bytes(b"nonsense")
+    (tmp_path / "policy.npz.checkpoint.npz").write_bytes(b"nonsense")
     refused("is not a checkpoint", train_behaviour, "swimmer", TINY, out)

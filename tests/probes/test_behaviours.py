@@ -58,7 +58,7 @@ def test_a_training_that_was_cut_off_goes_on_to_the_same_policy(saving, uninterr
     out = tmp_path / "swimmer.npz"
     with pytest.raises(CutOff):
         train_behaviour("swimmer", TINY, out, cut_off_after(4))
-    assert [path.name for path in tmp_path.iterdir()] == [".swimmer.npz.checkpoint.npz"]
+    assert [path.name for path in tmp_path.iterdir()] == ["swimmer.npz.checkpoint.npz"]
     done = []
     resumed = train_behaviour("swimmer", TINY, out, lambda steps, *rest: done.append(steps))
     assert done == [TINY.batch * i for i in (4, 5, 6)]  # the report cut the fourth off before it was saved

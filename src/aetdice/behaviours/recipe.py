@@ -92,10 +92,11 @@ def draw_preferences(
 
 RECIPES: dict[str, Recipe] = {
     "ant": Recipe(steps=8_000_000),
-    "walker2d": Recipe(steps=12_000_000),
+    "walker2d": Recipe(steps=12_000_000, discount=0.995),
     # Beyond 4 m/s speed earns nothing, so at the front's fast end there is energy to save.
     "halfcheetah": Recipe(steps=16_000_000, least_weight=0.2),
-    "hopper": Recipe(steps=10_000_000),
+    # Its limits are two and four times the others', and its steps are a hundredth of a second.
+    "hopper": Recipe(steps=10_000_000, discount=0.995, first_std=0.4, smallest_std=0.12),
     # A stroke pays off later than a hundred steps.
     "swimmer": Recipe(steps=8_000_000, discount=0.998),
 }

@@ -49,7 +49,7 @@ def train_behaviour(
         raise InputError(f"{path} exists; delete it or choose another name")
     batch = BatchedBody(body, threads=threads)
     state = start(batch, recipe)
-    checkpoint = None if path is None else path.with_name(f".{path.name}.checkpoint.npz")
+    checkpoint = None if path is None else path.with_name(f"{path.name}.checkpoint.npz")
     if checkpoint is not None and checkpoint.exists():
         state = read_state(checkpoint, state, batch.body, recipe)
     saved = time.monotonic()
