@@ -16,10 +16,10 @@ from jaxtyping import Shaped
 def versions() -> dict[str, str]:
     """What a result depends on."""
     packages = ("aetdice", "jax", "equinox", "optax", "numpy", "scipy")
-    return {"python": platform.python_version(), **{name: _version(name) for name in packages}}
+    return {"python": platform.python_version(), **{name: package_version(name) for name in packages}}
 
 
-def _version(package: str) -> str:
+def package_version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:

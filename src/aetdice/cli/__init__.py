@@ -1,4 +1,4 @@
-"""The command line: solve, train, evaluate, resume, reproduce, demo."""
+"""The command line: solve, train, evaluate, resume, behaviours, collect, reproduce, demo."""
 
 import sys
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import tyro
 from rich.console import Console
 
 from aetdice import __version__
+from aetdice.cli.behaviours import BehavioursCommand, Collect
 from aetdice.cli.reproduce import Reproduce
 from aetdice.cli.solve import SolveCommand
 from aetdice.cli.train import Evaluate, Resume, Train, progress
@@ -35,6 +36,11 @@ Command: Any = Annotated[
     | Annotated[Train, tyro.conf.subcommand("train")]
     | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
     | Annotated[Resume, tyro.conf.subcommand("resume")]
+    | Annotated[
+        BehavioursCommand,
+        tyro.conf.subcommand("behaviours", description="Policies of the D4MORL bodies: train and show."),
+    ]
+    | Annotated[Collect, tyro.conf.subcommand("collect")]
     | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
     | Annotated[Demo, tyro.conf.subcommand("demo")],
     tyro.conf.OmitArgPrefixes,
