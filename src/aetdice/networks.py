@@ -46,8 +46,8 @@ class Perceptron(eqx.Module):
 class Encoder(eqx.Module):
     """(s, R_acc, t) as features of order one; everything it needs to act is inside.
 
-    Discrete observations become indicators, continuous ones are standardised. The accrued
-    reward enters through symlog and sines of several frequencies, and so does time.
+    Discrete observations become indicators, continuous ones are standardised, with sines of
+    `waves` frequencies. The accrued reward enters through symlog and sines, time through sines.
     """
 
     sizes: tuple[int, ...] | None = eqx.field(static=True)
@@ -59,6 +59,8 @@ class Encoder(eqx.Module):
     spread: Parameter = eqx.field(converter=parameter)
     accrued_range: Parameter = eqx.field(converter=parameter)
     """The largest |symlog R_acc| per objective, so that every objective spans about [-1, 1]."""
+    waves: int = eqx.field(static=True, default=0)
+    """Frequencies of the sines of continuous observations, beside their values."""
 
     def __call__(
         self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
@@ -74,7 +76,8 @@ class Encoder(eqx.Module):
     def _observation(self, observation: Shaped[Array, " o"]) -> Float[Array, " features"]:
         if self.sizes is None:
             x = observation.astype(jnp.float32)
-            return (x - _constant(self.centre, x)) / _constant(self.spread, x)
+            scaled = (x - _constant(self.centre, x)) / _constant(self.spread, x)
+            return jnp.concatenate([scaled, *(sines(entry / 2, self.waves) for entry in scaled)])
         entries = [jax.nn.one_hot(observation[i], size) for i, size in enumerate(self.sizes)]
         if len(self.sizes) > 1 and math.prod(self.sizes) <= JOINT_LIMIT:
             joint = jnp.zeros((), jnp.int32)
@@ -105,9 +108,9 @@ def symlog(x: Float[Array, "*s"]) -> Float[Array, "*s"]:
     return jnp.sign(x) * jnp.log1p(jnp.abs(x))
 
 
-def sines(x: Float[Array, ""]) -> Float[Array, " features"]:
+def sines(x: Float[Array, ""], frequencies: int = FREQUENCIES) -> Float[Array, " features"]:
     """sin and cos of π 2^j x: tells nearby values apart at every scale."""
-    angles = jnp.pi * 2.0 ** jnp.arange(-1, FREQUENCIES - 1, dtype=x.dtype) * x
+    angles = jnp.pi * 2.0 ** jnp.arange(-1, frequencies - 1, dtype=x.dtype) * x
     return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)])
 
 

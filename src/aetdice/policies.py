@@ -85,6 +85,7 @@ class ActingPolicy:
                 "horizon": encoder.horizon,
                 "use_accrued": encoder.use_accrued,
                 "use_time": encoder.use_time,
+                "waves": encoder.waves,
             },
             "details": self.details,
         }
@@ -123,6 +124,7 @@ def _rebuild(arrays: dict[str, Shaped[np.ndarray, "..."]], description: dict[str
         centre=arrays["centre"],
         spread=arrays["spread"],
         accrued_range=arrays["accrued_range"],
+        waves=facts.get("waves", 0),
     )
     head: PolicyHead
     if "actions" in description["head"]:
