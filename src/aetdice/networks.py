@@ -61,6 +61,8 @@ class Encoder(eqx.Module):
     """The largest |symlog R_acc| per objective, so that every objective spans about [-1, 1]."""
     waves: int = eqx.field(static=True, default=0)
     """Frequencies of the sines of continuous observations, beside their values."""
+    frequencies: int = eqx.field(static=True, default=FREQUENCIES)
+    """Of the sines of accrued reward and time."""
 
     def __call__(
         self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
@@ -68,9 +70,9 @@ class Encoder(eqx.Module):
         parts = [self._observation(observation)]
         if self.use_accrued:
             scaled = symlog(accrued) / _constant(self.accrued_range, accrued)
-            parts += [scaled, *(sines(entry) for entry in scaled)]
+            parts += [scaled, *(sines(entry, self.frequencies) for entry in scaled)]
         if self.use_time:
-            parts += [sines(time.astype(accrued.dtype) / self.horizon)]
+            parts += [sines(time.astype(accrued.dtype) / self.horizon, self.frequencies)]
         return jnp.concatenate(parts)
 
     def _observation(self, observation: Shaped[Array, " o"]) -> Float[Array, " features"]:
@@ -108,7 +110,7 @@ def symlog(x: Float[Array, "*s"]) -> Float[Array, "*s"]:
     return jnp.sign(x) * jnp.log1p(jnp.abs(x))
 
 
-def sines(x: Float[Array, ""], frequencies: int = FREQUENCIES) -> Float[Array, " features"]:
+def sines(x: Float[Array, ""], frequencies: int) -> Float[Array, " features"]:
     """sin and cos of π 2^j x: tells nearby values apart at every scale."""
     angles = jnp.pi * 2.0 ** jnp.arange(-1, frequencies - 1, dtype=x.dtype) * x
     return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)])

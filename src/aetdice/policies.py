@@ -13,7 +13,15 @@ from jaxtyping import Float, Shaped
 
 from aetdice.checkpoints import read_arrays
 from aetdice.errors import InputError
-from aetdice.networks import Categorical, Encoder, GaussianMixture, Perceptron, Policy, PolicyHead
+from aetdice.networks import (
+    FREQUENCIES,
+    Categorical,
+    Encoder,
+    GaussianMixture,
+    Perceptron,
+    Policy,
+    PolicyHead,
+)
 from aetdice.results import write_arrays
 
 FORMAT = 1
@@ -86,6 +94,7 @@ class ActingPolicy:
                 "use_accrued": encoder.use_accrued,
                 "use_time": encoder.use_time,
                 "waves": encoder.waves,
+                "frequencies": encoder.frequencies,
             },
             "details": self.details,
         }
@@ -125,6 +134,7 @@ def _rebuild(arrays: dict[str, Shaped[np.ndarray, "..."]], description: dict[str
         spread=arrays["spread"],
         accrued_range=arrays["accrued_range"],
         waves=facts.get("waves", 0),
+        frequencies=facts.get("frequencies", FREQUENCIES),
     )
     head: PolicyHead
     if "actions" in description["head"]:

@@ -104,7 +104,7 @@ def train(
     choices = members_of(dataset, objectives, learner, sweeps, learning_rate, seed)
     settings = len(choices) // (len(objectives) * len({c["seed"] for c in choices}))
     training, held_out = split(dataset, horizon, config, learner, settings)
-    encoder = encoder_for(dataset, horizon, learner, config.waves)
+    encoder = encoder_for(dataset, horizon, learner, config)
     hypers = stack([hyper_of(c, learner) for c in choices])
     seeds = jnp.asarray([c["seed"] for c in choices], jnp.int32)
     twin_seeds = sorted({c["seed"] for c in choices})

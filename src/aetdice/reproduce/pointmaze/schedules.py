@@ -74,13 +74,11 @@ def drive_all(maze: PointMaze, targets: Int[np.ndarray, "n legs"], step: int) ->
 def _drive(
     maze: PointMaze, targets: Int[np.ndarray, "n legs"], times: Int[np.ndarray, "n switches"]
 ) -> Schedules:
-    """In batches of one size, so that there is one program to compile."""
+    """In batches whose sizes are powers of two, so that there are few programs to compile."""
     count = len(targets)
-    rows = np.arange(-(-count // TOGETHER) * TOGETHER) % count
-    parts = [
-        schedule_returns(maze, targets[part], times[part])
-        for part in rows.reshape(-1, min(TOGETHER, rows.size))
-    ]
+    size = min(TOGETHER, 1 << (count - 1).bit_length())
+    rows = (np.arange(-(-count // size) * size) % count).reshape(-1, size)
+    parts = [schedule_returns(maze, targets[part], times[part]) for part in rows]
     return Schedules(targets, times, np.concatenate(parts)[:count])
 
 
