@@ -20,9 +20,10 @@ from aetdice.objectives import Objective, in_float64, second_order
 
 TOGETHER = 2048
 """Schedules that are driven at once."""
-REACH = 2
-"""How many finer steps a switch time is moved to either side when it is refined."""
 FINER = 3
+"""How much finer the grid becomes around the best schedules, each time."""
+KEPT = 6
+"""Schedules whose surroundings are searched, for each objective, beside those of the best mixture."""
 LEAST = 1e-4
 """Schedules that are drawn less often than this are left out of a mixture."""
 MOST_ROUNDS = 200
@@ -45,6 +46,8 @@ class Mixture(NamedTuple):
     value: float
     rows: Int[np.ndarray, " k"]
     probabilities: Float[np.ndarray, " k"]
+    promising: Int[np.ndarray, " kept"]
+    """Rows that would gain most, or lose least, if they were drawn a little."""
 
 
 def orders(goals: int, legs: int) -> Int[np.ndarray, "n legs"]:
@@ -91,20 +94,26 @@ def search(
         best = {name: best_mixture(objective, known.returns) for name, objective in objectives.items()}
         if step == 1:
             return known, best
-        step = max(1, step // FINER)
-        used = np.unique(np.concatenate([mixture.rows for mixture in best.values()]))
-        near = _neighbours(known.targets[used], known.switch_times[used], step, maze.horizon)
-        known = known.joined(_drive(maze, *near))
+        rows = [row for mixture in best.values() for row in (*mixture.rows, *mixture.promising)]
+        used, finer = np.unique(rows), max(1, step // FINER)
+        near = _neighbours(known.targets[used], known.switch_times[used], step, finer, maze.horizon)
+        known, step = known.joined(_drive(maze, *near)), finer
 
 
 def _neighbours(
-    targets: Int[np.ndarray, "n legs"], times: Int[np.ndarray, "n switches"], step: int, horizon: int
+    targets: Int[np.ndarray, "n legs"],
+    times: Int[np.ndarray, "n switches"],
+    step: int,
+    finer: int,
+    horizon: int,
 ) -> tuple[Int[np.ndarray, "k legs"], Int[np.ndarray, "k switches"]]:
-    """The schedules with every switch time moved by a few steps either way, in every combination."""
-    moves = range(-REACH * step, REACH * step + 1, step)
+    """The schedules with every switch time moved by up to a step, in every combination."""
+    reach = step // finer * finer
+    moves = range(-reach, reach + 1, finer)
     offsets = np.array(list(itertools.product(moves, repeat=times.shape[1])), int).reshape(-1, times.shape[1])
     moved = np.sort(np.clip(times[:, None] + offsets[None], 0, horizon), axis=2)
-    return np.repeat(targets, len(offsets), axis=0), moved.reshape(-1, times.shape[1])
+    both = np.hstack([np.repeat(targets, len(offsets), axis=0), moved.reshape(-1, times.shape[1])])
+    return tuple(np.split(np.unique(both, axis=0), [targets.shape[1]], axis=1))  # type: ignore[return-value]
 
 
 def best_mixture(objective: Objective, returns: Float[np.ndarray, "n m"]) -> Mixture:
@@ -123,8 +132,8 @@ def best_mixture(objective: Objective, returns: Float[np.ndarray, "n m"]) -> Mix
         weights = maximise_on_simplex(aggregate, utilities[rows], np.append(weights, 0.0))
     used = weights > LEAST
     weights = np.where(used, weights, 0) / weights[used].sum()
-    value = aggregate(weights @ utilities[rows])[0]
-    return Mixture(value, np.array(rows)[used], weights[used])
+    value, slope, _ = aggregate(weights @ utilities[rows])
+    return Mixture(value, np.array(rows)[used], weights[used], np.argsort(-(utilities @ slope))[:KEPT])
 
 
 def _smooth(aggregation: Any) -> Callable[[Any], tuple[float, Any, Any]]:
