@@ -13,7 +13,7 @@ from aetdice.reproduce.pointmaze.merge import column_of, trained_for
 from aetdice.reproduce.pointmaze.paper import COLUMNS, PAPER
 from aetdice.reproduce.pointmaze.parts import parts_of
 from aetdice.reproduce.pointmaze.plan import PLANS, WEIGHTS
-from aetdice.reproduce.pointmaze.tables import route
+from aetdice.reproduce.pointmaze.words import route
 
 MAZES = {"pointmaze-2obj": 2, "pointmaze-3obj": 3}
 

@@ -119,13 +119,17 @@ def beta_curves(path: Path, curves: Mapping[str, Mapping[str, Any]], horizon: in
             axes.axhline(curve["schedule"], color=GOLD, lw=1.4, label="best schedules")
         chosen = curve["selected"]
         axes.plot(beta[chosen], score[chosen], "o", ms=9, mfc="none", mec=INK, label="chosen")
-        axes.set(xscale="log", xlabel="β, exact units", ylabel=f"J: {name}")
+        axes.set(xscale="log", xlabel="β, exact units", ylabel="J")
+        axes.set_title(name, fontsize=9, loc="left")
         lowest = min(curve["twin"], score.min())
         highest = max(score.max(), curve["schedule"] or score.max())
         axes.set_ylim(lowest - 0.12 * (highest - lowest), highest + 0.12 * (highest - lowest))
         axes.invert_xaxis()
         above = axes.secondary_xaxis("top", functions=(lambda b: b / horizon, lambda b: b * horizon))
         above.set_xlabel("the paper's β", fontsize=8)
+        for axis in (axes.xaxis, above.xaxis):
+            axis.set_minor_formatter("")
+            axis.set_tick_params(labelsize=8)
         axes.spines[["right"]].set_visible(False)
     panels[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)

@@ -8,9 +8,9 @@ import numpy as np
 
 from aetdice.report.figures import quantile_curves, return_distributions
 from aetdice.report.return_figures import beta_curves, return_panels, share_lines
+from aetdice.reproduce.pointmaze.coverage_tables import goal_gaps
 from aetdice.reproduce.pointmaze.measure import LEVELS
 from aetdice.reproduce.pointmaze.merge import STATE_ONLY, trained_for
-from aetdice.reproduce.pointmaze.tables import goal_gaps
 from aetdice.results import write_json
 
 

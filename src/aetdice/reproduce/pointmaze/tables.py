@@ -3,15 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from aetdice.report.tables import columns
+from aetdice.reproduce.pointmaze.coverage_tables import endowed, goals
 from aetdice.reproduce.pointmaze.estimates import Estimate, leaders
 from aetdice.reproduce.pointmaze.merge import CLONING, column_of
 from aetdice.reproduce.pointmaze.paper import COLUMNS
+from aetdice.reproduce.pointmaze.words import number, route, shares_of, words_of
 
 BEST = "bold green"
 
@@ -107,20 +108,14 @@ def gaps(rows: Mapping[str, Any]) -> Table:
         table.add_row(
             Text(name),
             words_of(chosen["params"]),
-            _number(chosen["scores"]["trained"]["mean"]),
-            *(_number(chosen.get(key)) for key in ("claimed_value", "held_out_claimed_value", "twin")),
-            *(_number(value) for value in (row["data_score"], chosen["schedule"])),
-            _shares(chosen["gap_shares"]),
+            number(chosen["scores"]["trained"]["mean"]),
+            *(number(chosen.get(key)) for key in ("claimed_value", "held_out_claimed_value", "twin")),
+            *(number(value) for value in (row["data_score"], chosen["schedule"])),
+            shares_of(chosen["gap_shares"]),
             words_of(best["params"]),
-            _shares(best["gap_shares"]),
+            shares_of(best["gap_shares"]),
         )
     return table
-
-
-def words_of(params: Mapping[str, Any]) -> str:
-    """A setting in short."""
-    names = {"beta": "β", "expectile": "τ", "temperature": "T"}
-    return " ".join(f"{names[name]} {value:g}" for name, value in params.items() if name in names)
 
 
 def settings(name: str, row: Mapping[str, Any], horizon: int) -> Table:
@@ -141,11 +136,11 @@ def settings(name: str, row: Mapping[str, Any], horizon: int) -> Table:
         marks = [word for word, at in (("chosen", row["selected"]), ("best", row["best"])) if at == i]
         table.add_row(
             f"{words_of(setting['params'])}{' ← ' if marks else ''}{', '.join(marks)}",
-            "" if beta is None else f"{beta / horizon:.1e}",
+            f"{beta / horizon:.1e}" if beta and name.startswith("AETDICE") else "",
             f"{trained.mean:.2f} ± {trained.half:.2f}",
-            *(_number(setting.get(key)) for key in ("claimed_value", "flow_violation")),
+            *(number(setting.get(key)) for key in ("claimed_value", "flow_violation")),
             "" if "effective_sample_size" not in setting else f"{setting['effective_sample_size']:.1%}",
-            _shares(setting["gap_shares"]),
+            shares_of(setting["gap_shares"]),
         )
     return table
 
@@ -163,75 +158,3 @@ def schedules(reference: Mapping[str, Any]) -> Table:
         table.add_row(Text(name), f"{found['value']:.3f}", Text("\n".join(lines)))
     table.columns[2].justify = "left"
     return table
-
-
-def route(part: Mapping[str, Any]) -> str:
-    """A schedule in words, legs of no length left out."""
-    words = [part["goals"][0]]
-    for goal, time in zip(part["goals"][1:], part["switch_times"], strict=True):
-        words = [goal] if time == 0 else [*words, f"at {time} {goal}"]
-    return ", ".join(words)
-
-
-def endowed(found: Mapping[str, Any]) -> Table:
-    """How a policy trained for ESR from nothing does when something has accrued already."""
-    table = columns(
-        "ESR of episodes that begin with reward accrued",
-        "accrued at the start",
-        "learner",
-        "not told",
-        "twin",
-        "best schedule",
-        "gap closed",
-        "gains",
-        "best schedule's",
-    )
-    for case in found["cases"]:
-        learner, untold, twin = (
-            float(np.mean([seed[key] for seed in case["seeds"]])) for key in ("score", "untold", "twin")
-        )
-        gains = np.mean([seed["gains"] for seed in case["seeds"]], axis=0)
-        table.add_row(
-            _vector(case["endowment"]),
-            *(f"{value:.2f}" for value in (learner, untold, twin, case["best"])),
-            f"{(learner - twin) / (case['best'] - twin):.0%}",
-            _vector(gains),
-            _vector(case["best_gains"]),
-        )
-    return table
-
-
-def goal_gaps(part: Mapping[str, Any]) -> dict[str, list[float]]:
-    """The share of the gap that each seed closes, by objective."""
-    return {
-        name: [
-            (seed["scores"]["trained"]["value"] - seed["twin"]) / (part["best"][name] - seed["twin"])
-            for seed in row["settings"][row["selected"]]["seeds"]
-        ]
-        for name, row in part["rows"].items()
-    }
-
-
-def goals(parts: Mapping[str, Any]) -> Table:
-    """Gap closed against the number of objectives, on a star with one goal per arm."""
-    names = list(next(iter(parts.values()))["rows"])
-    table = columns("quality against the number of objectives: gap closed on a star of m arms", "m", *names)
-    for m, part in parts.items():
-        shares = goal_gaps(part)
-        table.add_row(m, *(_shares(shares[name]) for name in names))
-    return table
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
-
-
-def _shares(shares: list[float] | None) -> str:
-    if shares is None:
-        return ""
-    each = f" ({', '.join(f'{share:.0%}' for share in shares)})" if len(shares) > 1 else ""
-    return f"{np.mean(shares):.0%}{each}"
-
-
-def _vector(values: Any) -> str:
-    return f"({', '.join(f'{value:.4g}' for value in values)})"
