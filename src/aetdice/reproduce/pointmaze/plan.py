@@ -40,6 +40,7 @@ class Plan:
     linear_betas: tuple[float, ...]
     """Of finite-horizon AETDICE with linear objectives, whose values are hundreds."""
     optidice_betas: tuple[float, ...]
+    """Of the discounted flow, whose weights sum to one: the unit is the paper's own."""
     fairdice_betas: tuple[float, ...]
     expectiles: tuple[float, ...]
     temperatures: tuple[float, ...]
@@ -67,8 +68,8 @@ FULL = Plan(
     groups=(("ESR",), ("BSR 0.5",), ("SER",)),
     betas=NINE,
     linear_betas=(1e-1, 3e-2, 1e-2),
-    optidice_betas=(1.0, 0.3, 0.1),
-    fairdice_betas=(1e-1, 3e-2, 1e-2, 3e-3, 1e-3),
+    optidice_betas=(30.0, 10.0, 3.0),
+    fairdice_betas=(1.0, 3e-1, 1e-1, 3e-2, 1e-2),
     expectiles=(0.85, 0.8, 0.9),
     temperatures=(14.0, 10.0, 18.0),
     seeds=(0, 1, 2),
@@ -94,8 +95,8 @@ QUICK = replace(
     groups=(("ESR", "BSR 0.5", "SER"),),
     betas=(3e-3, 1e-3),
     linear_betas=(1e-1,),
-    optidice_betas=(1.0,),
-    fairdice_betas=(1e-2,),
+    optidice_betas=(10.0,),
+    fairdice_betas=(3e-1,),
     expectiles=(0.85,),
     temperatures=(14.0,),
     seeds=(0,),

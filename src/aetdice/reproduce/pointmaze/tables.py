@@ -15,6 +15,8 @@ from aetdice.reproduce.pointmaze.paper import COLUMNS
 from aetdice.reproduce.pointmaze.words import number, route, shares_of, words_of
 
 BEST = "bold green"
+CLAIMS = ("claimed_value", "held_out_claimed_value")
+"""What ratios say of J; those of a discounted flow speak of the discounted return, another quantity."""
 
 
 def tables(merged: Mapping[str, Any]) -> list[RenderableType]:
@@ -105,11 +107,13 @@ def gaps(rows: Mapping[str, Any]) -> Table:
         if CLONING in name:
             continue
         chosen, best = (row["settings"][row[choice]] for choice in ("selected", "best"))
+        finite = name.startswith("AETDICE")
         table.add_row(
             Text(name),
             words_of(chosen["params"]),
             number(chosen["scores"]["trained"]["mean"]),
-            *(number(chosen.get(key)) for key in ("claimed_value", "held_out_claimed_value", "twin")),
+            *(number(chosen.get(key)) if finite else "" for key in CLAIMS),
+            number(chosen["twin"]),
             *(number(value) for value in (row["data_score"], chosen["schedule"])),
             shares_of(chosen["gap_shares"]),
             words_of(best["params"]),
