@@ -14,6 +14,7 @@ TINY = replace(
     betas=(1.0, 0.3),
     episodes=6,
     dataset=20,
+    iql_steps=20,
     step=100,
     config=TrainingConfig(
         hidden=(4,), batch=8, value_steps=20, cloning_steps=20, chunk=20, holdout=0.1, waves=2, frequencies=2

@@ -1,7 +1,7 @@
 """The parts of the MO-PointMaze study: one per population, each saved when done."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ def parts_of(plan: Plan) -> list[Part]:
         )
         for group in plan.groups
     ]
+    longer = replace(plan, config=replace(plan.config, value_steps=plan.iql_steps))
     iql = {"expectile": plan.expectiles, "temperature": plan.temperatures}
     others = [
         _population(
@@ -41,7 +42,7 @@ def parts_of(plan: Plan) -> list[Part]:
         ),
         _population("optidice", plan, "optidice", _named("OptiDICE", linear), {"beta": plan.optidice_betas}),
         _population("fairdice", plan, "fairdice", {"FairDICE SER": ser()}, {"beta": plan.fairdice_betas}),
-        _population("esr-iql", plan, "esr-iql", {"ESR-IQL": esr(threshold=threshold)}, iql),
+        _population("esr-iql", longer, "esr-iql", {"ESR-IQL": esr(threshold=threshold)}, iql),
     ]
     return [_reference(plan), *groups, *others, *coverage.parts_of(plan)]
 

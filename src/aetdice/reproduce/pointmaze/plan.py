@@ -45,6 +45,8 @@ class Plan:
     expectiles: tuple[float, ...]
     temperatures: tuple[float, ...]
     """Of ESR-IQL; nothing but the environment tells its settings apart, so the first ones are taken."""
+    iql_steps: int
+    """Its updates of the values, which travel one step of the horizon at a time."""
     seeds: tuple[int, ...]
     episodes: int
     """Evaluation episodes per policy."""
@@ -72,6 +74,7 @@ FULL = Plan(
     fairdice_betas=(1.0, 3e-1, 1e-1, 3e-2, 1e-2),
     expectiles=(0.85, 0.8, 0.9),
     temperatures=(14.0, 10.0, 18.0),
+    iql_steps=60_000,
     seeds=(0, 1, 2),
     episodes=1000,
     step=5,
@@ -99,6 +102,7 @@ QUICK = replace(
     fairdice_betas=(3e-1,),
     expectiles=(0.85,),
     temperatures=(14.0,),
+    iql_steps=6_000,
     seeds=(0,),
     episodes=500,
     step=10,
