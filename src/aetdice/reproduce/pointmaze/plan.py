@@ -120,8 +120,16 @@ QUICK = replace(
     coverage_seeds=(0,),
     arms=(2, 3),
 )
+STARS = "pointmaze-3obj"
+"""The study that also compares numbers of objectives."""
+
+
+def _for(maze: str, plan: Plan, step: int) -> Plan:
+    return replace(plan, maze=maze, step=step, arms=plan.arms if maze == STARS else ())
+
+
 PLANS: dict[str, tuple[Plan, Plan]] = {
-    maze: tuple(replace(plan, maze=maze, step=step) for plan, step in ((FULL, full), (QUICK, 10)))  # type: ignore[misc]
-    for maze, full in (("pointmaze-2obj", 5), ("pointmaze-3obj", 10))
+    "pointmaze-2obj": (_for("pointmaze-2obj", FULL, 5), _for("pointmaze-2obj", QUICK, 10)),
+    "pointmaze-3obj": (_for("pointmaze-3obj", FULL, 10), _for("pointmaze-3obj", QUICK, 10)),
 }
 """Full and quick, by maze."""
