@@ -174,5 +174,6 @@ def test_ties():
 
 
 def test_a_route_leaves_out_legs_of_no_length():
-    assert route({"goals": ["A", "B", "C"], "switch_times": [0, 20]}) == "B, at 20 C"
-    assert route({"goals": ["A", "B"], "switch_times": [5]}) == "A, at 5 B"
+    assert route({"goals": ["A", "B", "C"], "switch_times": [0, 20]}, 50) == "B, at 20 C"
+    assert route({"goals": ["A", "B"], "switch_times": [5]}, 50) == "A, at 5 B"
+    assert route({"goals": ["A", "B"], "switch_times": [50]}, 50) == "A"

@@ -24,7 +24,7 @@ def tables(merged: Mapping[str, Any]) -> list[RenderableType]:
     rows = merged["rows"]
     shown: list[RenderableType] = []
     if merged["reference"]:
-        shown.append(schedules(merged["reference"]))
+        shown.append(schedules(merged["reference"], merged["horizon"]))
     if rows:
         rule = "settings chosen without the environment"
         shown += [scores(merged, "selected", rule), verdict(rows, "selected")]
@@ -149,14 +149,14 @@ def settings(name: str, row: Mapping[str, Any], horizon: int) -> Table:
     return table
 
 
-def schedules(reference: Mapping[str, Any]) -> Table:
+def schedules(reference: Mapping[str, Any], horizon: int) -> Table:
     """The best mixture of schedules for every objective."""
     table = columns(
         f"best of {reference['driven']:,} schedules, or mixtures of them", "for", "value", "schedules"
     )
     for name, found in reference["schedules"].items():
         lines = [
-            f"{part['probability']:.0%} {route(part)} → ({', '.join(f'{r:.4g}' for r in part['returns'])})"
+            f"{part['probability']:.0%} {route(part, horizon)} → ({', '.join(f'{r:.4g}' for r in part['returns'])})"
             for part in found["mixture"]
         ]
         table.add_row(Text(name), f"{found['value']:.3f}", Text("\n".join(lines)))

@@ -27,9 +27,12 @@ def words_of(params: Mapping[str, Any]) -> str:
     return " ".join(f"{names[name]} {value:g}" for name, value in params.items() if name in names)
 
 
-def route(part: Mapping[str, Any]) -> str:
+def route(part: Mapping[str, Any], horizon: int) -> str:
     """A schedule in words, legs of no length left out."""
     words = [part["goals"][0]]
     for goal, time in zip(part["goals"][1:], part["switch_times"], strict=True):
-        words = [goal] if time == 0 else [*words, f"at {time} {goal}"]
+        if time == 0:
+            words = [goal]
+        elif time < horizon:
+            words.append(f"at {time} {goal}")
     return ", ".join(words)
