@@ -32,10 +32,17 @@ def return_panels(
     plt = pyplot()
     rows = -(-len(episodes) // ACROSS)
     across = min(ACROSS, len(episodes))
+    flat = len(objectives) == 2
     figure, panels = plt.subplots(
-        rows, across, figsize=(2.5 * across, 2.45 * rows + 0.4), layout="constrained", squeeze=False
+        rows,
+        across,
+        figsize=(2.5 * across, 2.45 * rows + 0.4),
+        layout="constrained",
+        squeeze=False,
+        sharex=flat,
+        sharey=flat,
     )
-    draw = _plane if len(objectives) == 2 else _triangle
+    draw = _plane if flat else _triangle
     shade = None
     for axes, (name, returns) in zip(panels.flat, episodes.items(), strict=False):
         shade = draw(axes, np.array(returns), np.array(data), marks.get(name, ()), objectives) or shade
@@ -44,6 +51,9 @@ def return_panels(
         axes.axis("off")
     if shade is not None:
         figure.colorbar(shade, ax=panels, shrink=0.5, aspect=30, pad=0.01, label="sum of returns")
+    if flat:
+        for axes in panels.flat:
+            axes.label_outer()
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     write_whole(path, lambda partial: figure.savefig(partial, dpi=160))
     plt.close(figure)

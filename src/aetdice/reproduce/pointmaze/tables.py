@@ -12,7 +12,7 @@ from aetdice.reproduce.pointmaze.coverage_tables import endowed, goals
 from aetdice.reproduce.pointmaze.estimates import Estimate, leaders
 from aetdice.reproduce.pointmaze.merge import CLONING, column_of
 from aetdice.reproduce.pointmaze.paper import COLUMNS
-from aetdice.reproduce.pointmaze.words import number, route, shares_of, words_of
+from aetdice.reproduce.pointmaze.words import number, route, shares_of, vector, words_of
 
 BEST = "bold green"
 CLAIMS = ("claimed_value", "held_out_claimed_value")
@@ -156,7 +156,7 @@ def schedules(reference: Mapping[str, Any], horizon: int) -> Table:
     )
     for name, found in reference["schedules"].items():
         lines = [
-            f"{part['probability']:.0%} {route(part, horizon)} → ({', '.join(f'{r:.4g}' for r in part['returns'])})"
+            f"{part['probability']:.0%} {route(part, horizon)} → {vector(part['returns'])}"
             for part in found["mixture"]
         ]
         table.add_row(Text(name), f"{found['value']:.3f}", Text("\n".join(lines)))
