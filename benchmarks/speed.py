@@ -101,7 +101,7 @@ def _measure(
     dataset: Any, horizon: int, algorithm: str, config: TrainingConfig, members: int, steps: int
 ) -> dict[str, float]:
     learner = algorithm_for(algorithm, horizon, config)
-    data, encoder = onto_device(dataset, horizon, learner), encoder_for(dataset, horizon, learner)
+    data, encoder = onto_device(dataset, horizon, learner), encoder_for(dataset, horizon, learner, config)
     objective = esr(threshold=0.01)
     choice = {"objective": objective, "learning_rate": 3e-4, **learner.sweeps}
     hypers, seeds = stack([hyper_of(choice, learner)] * members), jnp.arange(members)

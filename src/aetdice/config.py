@@ -46,6 +46,10 @@ class TrainingConfig:
     """Let the networks see the accrued reward; needless for affine F only."""
     terminal_reward: bool = False
     """Pay F(R) - F(0) at the end of an episode instead of along the way."""
+    waves: int = 0
+    """Frequencies at which continuous observations are also shown as sines, to tell near ones apart."""
+    frequencies: int = 8
+    """At which accrued reward and time are shown as sines; fewer generalise better between episodes."""
     components: int = 5
     """Gaussians in the policy mixture for continuous actions."""
     holdout: float | None = None
@@ -60,6 +64,9 @@ class TrainingConfig:
         for name, value in {**positive, "chunk": self.chunk, "components": self.components}.items():
             if value < 1:
                 raise InputError(f"{name} must be at least 1, not {value}")
+        for name, count, least in (("waves", self.waves, 0), ("frequencies", self.frequencies, 1)):
+            if count < least:
+                raise InputError(f"{name} must be at least {least}, not {count}")
         if not self.hidden or min(self.hidden) < 1:
             raise InputError(f"hidden needs at least one positive width, not {self.hidden}")
         if self.holdout is not None and not 0 <= self.holdout < 1:

@@ -46,8 +46,8 @@ class Perceptron(eqx.Module):
 class Encoder(eqx.Module):
     """(s, R_acc, t) as features of order one; everything it needs to act is inside.
 
-    Discrete observations become indicators, continuous ones are standardised. The accrued
-    reward enters through symlog and sines of several frequencies, and so does time.
+    Discrete observations become indicators, continuous ones are standardised, with sines of
+    `waves` frequencies. The accrued reward enters through symlog and sines, time through sines.
     """
 
     sizes: tuple[int, ...] | None = eqx.field(static=True)
@@ -59,6 +59,10 @@ class Encoder(eqx.Module):
     spread: Parameter = eqx.field(converter=parameter)
     accrued_range: Parameter = eqx.field(converter=parameter)
     """The largest |symlog R_acc| per objective, so that every objective spans about [-1, 1]."""
+    waves: int = eqx.field(static=True, default=0)
+    """Frequencies of the sines of continuous observations, beside their values."""
+    frequencies: int = eqx.field(static=True, default=FREQUENCIES)
+    """Of the sines of accrued reward and time."""
 
     def __call__(
         self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
@@ -66,15 +70,16 @@ class Encoder(eqx.Module):
         parts = [self._observation(observation)]
         if self.use_accrued:
             scaled = symlog(accrued) / _constant(self.accrued_range, accrued)
-            parts += [scaled, *(sines(entry) for entry in scaled)]
+            parts += [scaled, *(sines(entry, self.frequencies) for entry in scaled)]
         if self.use_time:
-            parts += [sines(time.astype(accrued.dtype) / self.horizon)]
+            parts += [sines(time.astype(accrued.dtype) / self.horizon, self.frequencies)]
         return jnp.concatenate(parts)
 
     def _observation(self, observation: Shaped[Array, " o"]) -> Float[Array, " features"]:
         if self.sizes is None:
             x = observation.astype(jnp.float32)
-            return (x - _constant(self.centre, x)) / _constant(self.spread, x)
+            scaled = (x - _constant(self.centre, x)) / _constant(self.spread, x)
+            return jnp.concatenate([scaled, *(sines(entry / 2, self.waves) for entry in scaled)])
         entries = [jax.nn.one_hot(observation[i], size) for i, size in enumerate(self.sizes)]
         if len(self.sizes) > 1 and math.prod(self.sizes) <= JOINT_LIMIT:
             joint = jnp.zeros((), jnp.int32)
@@ -105,9 +110,9 @@ def symlog(x: Float[Array, "*s"]) -> Float[Array, "*s"]:
     return jnp.sign(x) * jnp.log1p(jnp.abs(x))
 
 
-def sines(x: Float[Array, ""]) -> Float[Array, " features"]:
+def sines(x: Float[Array, ""], frequencies: int) -> Float[Array, " features"]:
     """sin and cos of π 2^j x: tells nearby values apart at every scale."""
-    angles = jnp.pi * 2.0 ** jnp.arange(-1, FREQUENCIES - 1, dtype=x.dtype) * x
+    angles = jnp.pi * 2.0 ** jnp.arange(-1, frequencies - 1, dtype=x.dtype) * x
     return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)])
 
 

@@ -13,7 +13,15 @@ from jaxtyping import Float, Shaped
 
 from aetdice.checkpoints import read_arrays
 from aetdice.errors import InputError
-from aetdice.networks import Categorical, Encoder, GaussianMixture, Perceptron, Policy, PolicyHead
+from aetdice.networks import (
+    FREQUENCIES,
+    Categorical,
+    Encoder,
+    GaussianMixture,
+    Perceptron,
+    Policy,
+    PolicyHead,
+)
 from aetdice.results import write_arrays
 
 FORMAT = 1
@@ -85,6 +93,8 @@ class ActingPolicy:
                 "horizon": encoder.horizon,
                 "use_accrued": encoder.use_accrued,
                 "use_time": encoder.use_time,
+                "waves": encoder.waves,
+                "frequencies": encoder.frequencies,
             },
             "details": self.details,
         }
@@ -123,6 +133,8 @@ def _rebuild(arrays: dict[str, Shaped[np.ndarray, "..."]], description: dict[str
         centre=arrays["centre"],
         spread=arrays["spread"],
         accrued_range=arrays["accrued_range"],
+        waves=facts.get("waves", 0),
+        frequencies=facts.get("frequencies", FREQUENCIES),
     )
     head: PolicyHead
     if "actions" in description["head"]:

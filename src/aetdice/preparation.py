@@ -115,7 +115,7 @@ def actions_of(dataset: Episodes) -> int:
     return int(dataset.actions.max()) + 1
 
 
-def encoder_for(dataset: Episodes, horizon: int, algorithm: Algorithm) -> Encoder:
+def encoder_for(dataset: Episodes, horizon: int, algorithm: Algorithm, config: TrainingConfig) -> Encoder:
     frames = dataset.observations.reshape(len(dataset.observations), -1)
     discrete = np.issubdtype(frames.dtype, np.integer) and frames.min() >= 0
     spread = frames.std(axis=0)
@@ -128,6 +128,8 @@ def encoder_for(dataset: Episodes, horizon: int, algorithm: Algorithm) -> Encode
         centre=frames.mean(axis=0),
         spread=np.where(spread > 1e-6, spread, 1.0),
         accrued_range=np.maximum(np.log1p(reach), 1e-3),
+        waves=0 if discrete else config.waves,
+        frequencies=config.frequencies,
     )
 
 

@@ -109,8 +109,9 @@ class Run:
 
 
 def setting_of(member: Member) -> tuple[Any, ...]:
-    """What distinguishes a member except its seed."""
-    return tuple(value for name, value in member.params.items() if name != "seed")
+    """What distinguishes a member except its seed; a short name does not tell all of an objective."""
+    own = (value for name, value in member.params.items() if name != "seed")
+    return (member.objective.name, *own)
 
 
 def select(members: Sequence[Member]) -> list[Selection]:

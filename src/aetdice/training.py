@@ -100,7 +100,7 @@ def train(
     sweeps = {"beta": beta, "expectile": expectile, "temperature": temperature}
     choices = members_of(dataset, objectives, learner, sweeps, learning_rate, seed)
     cohort = _cohort(dataset, choices, learner, horizon, config)
-    encoder, head = encoder_for(dataset, horizon, learner), head_for(dataset, config)
+    encoder, head = encoder_for(dataset, horizon, learner, config), head_for(dataset, config)
     with jax.default_matmul_precision(config.precision), Keeper[_State](out, report, trackers) as keeper:
         state = keeper.resume(
             _State(

@@ -1,5 +1,7 @@
 """Networks, heads, the policy that acts, and the updates of every variant of ν."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -104,6 +106,25 @@ def test_encoder_tells_accrued_rewards_and_times_apart():
 
 
 # The policy that acts.
+
+
+def test_waves_tell_near_observations_apart():
+    plain = encoder(discrete=False)
+    wavy = dataclasses.replace(plain, waves=4, frequencies=2)
+    near, nearer = (
+        np.asarray(e(jnp.asarray([0.3, 0.0]), jnp.zeros(2), jnp.asarray(0)))
+        - np.asarray(e(jnp.asarray([0.31, 0.0]), jnp.zeros(2), jnp.asarray(0)))
+        for e in (plain, wavy)
+    )
+    assert np.abs(nearer).max() > 5 * np.abs(near).max()
+    assert wavy.features == 2 + 2 * 2 * 4 + 2 + 2 * 2 * 2 + 2 * 2
+
+
+def test_saved_policy_keeps_its_waves(tmp_path):
+    wavy = dataclasses.replace(encoder(discrete=False), waves=3, frequencies=5)
+    ActingPolicy(Policy(wavy, MIXTURE, (8,), KEY), {}).save(tmp_path / "policy.npz")
+    loaded = ActingPolicy.load(tmp_path / "policy.npz").policy.encoder
+    assert (loaded.waves, loaded.frequencies) == (3, 5)
 
 
 def test_saved_policy_acts_as_before(acting, tmp_path):

@@ -49,6 +49,8 @@ def test_arguments_are_refused(change, message):
     ("field", "value", "message"),
     [
         ("holdout", 1.0, "holdout is a share of the episodes below 1, not 1.0"),
+        ("waves", -1, "waves must be at least 0, not -1"),
+        ("frequencies", 0, "frequencies must be at least 1, not 0"),
         ("holdout", -0.1, "holdout is a share of the episodes below 1, not -0.1"),
         ("hidden", (), "hidden needs at least one positive width, not ()"),
         ("hidden", (8, 0), "hidden needs at least one positive width, not (8, 0)"),

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from lessons import TINY, leaves, parameters, tiny_episodes, tiny_run
 
-from aetdice import bsr
+from aetdice import bsr, lsr
 from aetdice.algorithms.cloning import Lessons, lottery
 from aetdice.algorithms.diagnostics import report_ratios
 from aetdice.algorithms.dice import DiceHyper
@@ -133,3 +133,12 @@ def test_polish_leaves_a_network_of_the_same_form(polished):
         assert np.all(np.isfinite(new))
     value = smooth.average(jnp.zeros(1, jnp.int32), jnp.zeros(2), jnp.zeros((), jnp.int32))
     assert value.shape == ()
+
+
+def test_objectives_of_one_short_name_are_selected_apart():
+    """Weights do not stand in the short name of a weighted sum."""
+    sums = [lsr([1.0, 0.0]), lsr([0.0, 1.0])]
+    run = tiny_run(objective=sums, beta=[0.1, 1.0], seed=[0, 1])
+    assert [len(run.seeds_of(selection)) for selection in run.selections] == [2, 2]
+    chosen = [run.members[selection.chosen].objective.name for selection in run.selections]
+    assert chosen == [objective.name for objective in sums]

@@ -10,11 +10,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from aetdice.algorithms.dice import DiceHyper, DiceSetting, DualState, step_rewards
 from aetdice.data.resident import ResidentData, Steps, blocks
-from aetdice.exact.differences import DenseDifferences
+from aetdice.exact.differences import TimedDifferences
 from aetdice.exact.newton import LinearDual, minimise_dual
 from aetdice.networks import Nu
 from aetdice.objectives import in_float64
@@ -27,19 +27,15 @@ def polish(state: DualState, hyper: DiceHyper, data: ResidentData, setting: Dice
     """The averaged ν with its best last layer and constants, and the slack that goes with it."""
     nu = state.average
     constants = nu.offsets.shape[0]
-    here, there = (
-        np.asarray(f, np.float64).reshape(-1, f.shape[-1])[: data.steps.count]
-        for f in _features(nu, data.steps)
-    )
-    indicators = np.eye(constants)
-    time = np.asarray(data.steps.time)
+    here, there = _features(nu, data.steps)
+    discount, time = float(setting.flow.discount), np.asarray(data.steps.time)
     now, then = (np.minimum(t, constants - 1) for t in (time, time + 1))
-    here = np.concatenate([here, indicators[now]], axis=1)
-    there = np.concatenate([there, indicators[then]], axis=1) * np.asarray(data.steps.bootstraps)[:, None]
     rewards = np.asarray(step_rewards(hyper.objective.utility, data.steps, setting), np.float64)
     dual = LinearDual(
-        differences=DenseDifferences(float(setting.flow.discount) * there - here),
-        initial=here[np.asarray(data.initial)].mean(axis=0),
+        differences=TimedDifferences(
+            here, there, now, then, discount * np.asarray(data.steps.bootstraps), constants
+        ),
+        initial=_initial(here, data, now, constants),
         mass=np.asarray(setting.flow.transition_weights(data.steps.weight), np.float64),
         rewards=float(setting.flow.reward_scale) * rewards,
         zero_utility=in_float64(hyper.objective.utility)(np.zeros(data.steps.accrued.shape[1])),
@@ -64,6 +60,15 @@ def polish(state: DualState, hyper: DiceHyper, data: ResidentData, setting: Dice
         (jnp.asarray(last)[:, None], jnp.zeros(1), jnp.asarray(offsets)),
     )
     return state._replace(average=polished, slack=jnp.asarray(point.slack, jnp.float32))
+
+
+def _initial(
+    here: Float[Array, "blocks block h"], data: ResidentData, now: Int[np.ndarray, " steps"], constants: int
+) -> Float[np.ndarray, " p"]:
+    """E[φ(s̃_0)], the indicators of the constants included."""
+    first = np.asarray(data.initial)
+    features = np.asarray(here.reshape(-1, here.shape[-1])[data.initial], np.float64)
+    return np.concatenate([features.mean(axis=0), np.bincount(now[first], minlength=constants) / first.size])
 
 
 @eqx.filter_jit

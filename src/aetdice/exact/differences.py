@@ -7,12 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int, Shaped
 from scipy.sparse.linalg import splu
 
 from aetdice.objectives import in_float64
-
-BLOCK = 4096
 
 
 class Differences(abc.ABC):
@@ -52,50 +50,103 @@ class SparseDifferences(Differences):
         return splu((system + sp.diags_array(np.full(right.shape[0], damping))).tocsc()).solve(right)
 
 
-class DenseDifferences(Differences):
-    """Every entry, on the device in float64, in blocks of rows."""
+class TimedDifferences(Differences):
+    """Features of a network, dense, and a constant per time step, of which a step touches two.
 
-    def __init__(self, matrix: Float[np.ndarray, "steps p"]) -> None:
-        self.steps, width = matrix.shape
-        padding = np.zeros((-self.steps % BLOCK, width))
-        blocks = np.concatenate([matrix, padding]).reshape(-1, BLOCK, width)
+    On the device in float64, in blocks of rows. The constants' columns are never written out: with
+    a horizon of hundreds they would be most of the matrix.
+    """
+
+    def __init__(
+        self,
+        here: Float[Array, "blocks block h"],
+        there: Float[Array, "blocks block h"],
+        now: Int[np.ndarray, " steps"],
+        then: Int[np.ndarray, " steps"],
+        follows: Float[np.ndarray, " steps"],
+        constants: int,
+    ) -> None:
+        """`follows` is γ where a step goes on, else 0; rows beyond the steps count nothing."""
+        self.steps, self.constants = now.size, constants
+        self.shape = here.shape[:2]
         with jax.enable_x64(True):
-            self.blocks = jnp.asarray(blocks)
+            self.times_of = tuple(jnp.asarray(self._padded(t)) for t in (now, then))
+            self.follows = jnp.asarray(self._padded(follows))
+            self.blocks = _differences(here, there, self.follows)
 
     def times(self, parameters: Float[np.ndarray, " p"]) -> Float[np.ndarray, " steps"]:
-        return in_float64(_times)(self.blocks, parameters).reshape(-1)[: self.steps]
+        last, constants = np.split(parameters, [parameters.size - self.constants])
+        product = in_float64(_times)(self.blocks, *self.times_of, self.follows, last, constants)
+        return product.reshape(-1)[: self.steps]
 
     def transposed_times(self, columns: Float[np.ndarray, "steps c"]) -> Float[np.ndarray, "p c"]:
-        return in_float64(_transposed_times)(self.blocks, self._padded(columns))
+        sums = in_float64(_transposed_times)(
+            self.blocks, *self.times_of, self.follows, self._padded(columns), np.zeros(self.constants)
+        )
+        return np.concatenate(sums)
 
     def solve(
         self, weight: Float[np.ndarray, " steps"], damping: float, right: Float[np.ndarray, "p c"]
     ) -> Float[np.ndarray, "p c"]:
-        system = np.array(in_float64(_gram)(self.blocks, self._padded(weight[:, None])[..., 0]))
+        features, cross, constants = in_float64(_gram)(
+            self.blocks, *self.times_of, self.follows, self._padded(weight), np.zeros(self.constants)
+        )
+        system = np.block([[features, cross.T], [cross, constants]])
         size = right.shape[0]
         system[np.diag_indices(size)] += damping + 1e-12 * np.trace(system) / size
         return scipy.linalg.solve(system, right, assume_a="pos")
 
-    def _padded(self, columns: Float[np.ndarray, "steps c"]) -> Float[np.ndarray, "blocks block c"]:
-        padding = np.zeros((-self.steps % BLOCK, columns.shape[1]))
-        return np.concatenate([columns, padding]).reshape(-1, BLOCK, columns.shape[1])
+    def _padded(self, rows: Shaped[np.ndarray, "steps ..."]) -> Shaped[np.ndarray, "blocks block ..."]:
+        missing = self.shape[0] * self.shape[1] - self.steps
+        padding = np.zeros((missing, *rows.shape[1:]), rows.dtype)
+        return np.concatenate([rows, padding]).reshape(*self.shape, *rows.shape[1:])
 
 
-def _times(blocks: Array, parameters: Array) -> Array:
-    return jax.lax.map(lambda block: block @ parameters, blocks)
+@jax.jit
+def _differences(here: Array, there: Array, follows: Array) -> Array:
+    return follows[..., None] * there.astype(follows.dtype) - here.astype(follows.dtype)
 
 
-def _transposed_times(blocks: Array, columns: Array) -> Array:
-    def add(total: Array, pair: tuple[Array, Array]) -> tuple[Array, None]:
-        return total + pair[0].T @ pair[1], None
-
-    start = jnp.zeros((blocks.shape[2], columns.shape[2]), blocks.dtype)
-    return jax.lax.scan(add, start, (blocks, columns))[0]
+def _times(
+    blocks: Array, now: Array, then: Array, follows: Array, last: Array, constants: Array
+) -> Float[Array, "blocks block"]:
+    return blocks @ last + follows * constants[then] - constants[now]
 
 
-def _gram(blocks: Array, weight: Array) -> Array:
-    def add(total: Array, pair: tuple[Array, Array]) -> tuple[Array, None]:
-        return total + (pair[0] * pair[1][:, None]).T @ pair[0], None
+def _transposed_times(
+    blocks: Array, now: Array, then: Array, follows: Array, columns: Array, constants: Array
+) -> tuple[Float[Array, "h c"], Float[Array, "t c"]]:
+    def add(total: tuple[Array, Array], row: tuple[Array, ...]) -> tuple[tuple[Array, Array], None]:
+        block, now, then, follows, columns = row
+        features, by_time = total
+        by_time = by_time.at[then].add(follows[:, None] * columns).at[now].add(-columns)
+        return (features + block.T @ columns, by_time), None
 
-    start = jnp.zeros((blocks.shape[2], blocks.shape[2]), blocks.dtype)
-    return jax.lax.scan(add, start, (blocks, weight))[0]
+    width = columns.shape[2]
+    start = (
+        jnp.zeros((blocks.shape[2], width), blocks.dtype),
+        jnp.zeros((constants.size, width), blocks.dtype),
+    )
+    return jax.lax.scan(add, start, (blocks, now, then, follows, columns))[0]
+
+
+def _gram(
+    blocks: Array, now: Array, then: Array, follows: Array, weight: Array, constants: Array
+) -> tuple[Float[Array, "h h"], Float[Array, "t h"], Float[Array, "t t"]]:
+    """Aᵀ diag(weight) A by blocks: features × features, constants × features, constants × constants."""
+
+    def add(total: tuple[Array, ...], row: tuple[Array, ...]) -> tuple[tuple[Array, ...], None]:
+        block, now, then, follows, weight = row
+        features, cross, by_time = total
+        weighted = block * weight[:, None]
+        cross = cross.at[then].add(follows[:, None] * weighted).at[now].add(-weighted)
+        onward = follows * weight
+        by_time = by_time.at[now, now].add(weight).at[then, then].add(follows * onward)
+        by_time = by_time.at[now, then].add(-onward).at[then, now].add(-onward)
+        return (features + weighted.T @ block, cross, by_time), None
+
+    width, times = blocks.shape[2], constants.size
+    shapes = (width, width), (times, width), (times, times)
+    start = tuple(jnp.zeros(shape, blocks.dtype) for shape in shapes)
+    features, cross, by_time = jax.lax.scan(add, start, (blocks, now, then, follows, weight))[0]
+    return features, cross, by_time

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 
-from aetdice.reproduce import fair_taxi, fair_taxi_report
+from aetdice.reproduce import fair_taxi, fair_taxi_report, pointmaze
 from aetdice.reproduce.parts import Part
 
 Results = Mapping[str, Mapping[str, Any]]
@@ -20,10 +20,20 @@ class Study(NamedTuple):
     show: Callable[[Results, Path], RenderableType]
 
 
+def _pointmaze(maze: str) -> Study:
+    full, quick = pointmaze.PLANS[maze]
+    return Study(
+        lambda: pointmaze.parts_of(full),
+        lambda: pointmaze.parts_of(quick),
+        lambda results, folder: pointmaze.report(results, maze, folder),
+    )
+
+
 STUDIES: dict[str, Study] = {
     "fair-taxi": Study(
         lambda: fair_taxi.parts_of(fair_taxi.FULL),
         lambda: fair_taxi.parts_of(fair_taxi.QUICK),
         lambda results, folder: fair_taxi_report.report(fair_taxi.merge(results), folder),
     ),
+    **{maze: _pointmaze(maze) for maze in pointmaze.PLANS},
 }

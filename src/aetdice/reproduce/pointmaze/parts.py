@@ -1,0 +1,126 @@
+"""The parts of the MO-PointMaze study: one per population, each saved when done."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from aetdice.envs.maze_data import collect_point_maze
+from aetdice.evaluation import standard_objectives
+from aetdice.keeping import Report
+from aetdice.objectives import Objective, bsr, esr, in_float64, lsr, ser
+from aetdice.reproduce.parts import Part
+from aetdice.reproduce.pointmaze import coverage
+from aetdice.reproduce.pointmaze.measure import measure, rounded
+from aetdice.reproduce.pointmaze.plan import ALPHAS, WEIGHTS, Plan
+from aetdice.reproduce.pointmaze.schedules import described, orders, search
+from aetdice.training import train
+
+LEGS = 3
+REFERENCE = "reference"
+"""The part that has the data's returns and the best schedules."""
+
+
+def parts_of(plan: Plan) -> list[Part]:
+    """The reference, AETDICE by groups of objectives, the other methods, then the coverage studies."""
+    threshold = plan.environment().utility_threshold
+    linear = {name: lsr(weights) for name, weights in WEIGHTS[plan.maze].items()}
+    groups = [
+        _population(
+            "-".join(["aetdice", *(name.split()[0].lower() for name in group)]),
+            plan,
+            "aetdice",
+            {f"AETDICE {name}": bsr(ALPHAS[name], threshold=threshold) for name in group},
+            {"beta": plan.betas},
+        )
+        for group in plan.groups
+    ]
+    longer = replace(plan, config=replace(plan.config, value_steps=plan.iql_steps))
+    iql = {"expectile": plan.expectiles, "temperature": plan.temperatures}
+    others = [
+        _population(
+            "aetdice-linear", plan, "aetdice", _named("AETDICE", linear), {"beta": plan.linear_betas}
+        ),
+        _population("optidice", plan, "optidice", _named("OptiDICE", linear), {"beta": plan.optidice_betas}),
+        _population("fairdice", plan, "fairdice", {"FairDICE SER": ser()}, {"beta": plan.fairdice_betas}),
+        _population("esr-iql", longer, "esr-iql", {"ESR-IQL": esr(threshold=threshold)}, iql),
+    ]
+    return [_reference(plan), *groups, *others, *coverage.parts_of(plan)]
+
+
+def _named(method: str, objectives: Mapping[str, Objective]) -> dict[str, Objective]:
+    return {f"{method} {name}": objective for name, objective in objectives.items()}
+
+
+def _population(
+    name: str, plan: Plan, algorithm: str, rows: Mapping[str, Objective], grid: Mapping[str, Sequence[float]]
+) -> Part:
+    facts = {
+        "maze": plan.maze,
+        "dataset": plan.dataset,
+        "algorithm": algorithm,
+        "rows": {row: objective.name for row, objective in rows.items()},
+        "grid": dict(grid),
+        "seeds": plan.seeds,
+        "episodes": plan.episodes,
+        "config": asdict(plan.config),
+    }
+
+    def work(folder: Path, report: Report) -> dict[str, Any]:
+        maze = plan.environment()
+        run = train(
+            collect_point_maze(maze, plan.dataset),
+            list(rows.values()),
+            algorithm=algorithm,
+            horizon=maze.horizon,
+            beta=grid.get("beta"),
+            expectile=grid.get("expectile"),
+            temperature=grid.get("temperature"),
+            seed=plan.seeds,
+            config=plan.config,
+            out=folder,
+            report=report,
+        )
+        return measure(run, maze, plan.episodes, list(rows))
+
+    return Part(name, facts, work)
+
+
+def _reference(plan: Plan) -> Part:
+    """What the data returned, and the best mixture of schedules for every objective of the study."""
+    maze = plan.environment()
+    columns = standard_objectives(None, maze.utility_threshold)
+    objectives = {**columns, **{name: lsr(weights) for name, weights in WEIGHTS[plan.maze].items()}}
+    goals = len(maze.objectives)
+    facts = {"maze": plan.maze, "dataset": plan.dataset, "step": plan.step, "legs": LEGS}
+
+    def work(folder: Path, report: Report) -> dict[str, Any]:
+        del folder, report
+        known, best = search(maze, objectives, orders(goals, LEGS), plan.step)
+        returns = collect_point_maze(maze, plan.dataset).returns
+        return {
+            "schedules": {
+                name: {
+                    "objective": objectives[name].name,
+                    "value": mixture.value,
+                    "scores": {
+                        column: _score(columns[column], known.returns[mixture.rows], mixture.probabilities)
+                        for column in columns
+                    },
+                    "mixture": described(known, mixture, maze.objectives),
+                }
+                for name, mixture in best.items()
+            },
+            "driven": len(known.returns),
+            "objectives": list(maze.objectives),
+            "data": {
+                "returns": rounded(returns),
+                "scores": {column: _score(columns[column], returns) for column in columns},
+            },
+        }
+
+    return Part(REFERENCE, facts, work)
+
+
+def _score(objective: Objective, *episodes: Any) -> float:
+    return float(in_float64(objective)(*episodes))

@@ -1,0 +1,135 @@
+"""How much of the MO-PointMaze study to do: the grids, the seeds, the networks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from aetdice.config import TrainingConfig
+from aetdice.envs import PointMaze, point_maze_2obj, point_maze_3obj
+
+MAZES: dict[str, Callable[[], PointMaze]] = {
+    "pointmaze-2obj": point_maze_2obj,
+    "pointmaze-3obj": point_maze_3obj,
+}
+ALPHAS = {"ESR": 0.0, "BSR 0.5": 0.5, "SER": 1.0}
+"""The rows of AETDICE as members of one family."""
+WEIGHTS: dict[str, dict[str, tuple[float, ...]]] = {
+    "pointmaze-2obj": {"[0.5, 0.5]": (0.5, 0.5), "[1, 0]": (1.0, 0.0), "[0.75, 0.25]": (0.75, 0.25)},
+    "pointmaze-3obj": {
+        "[1/3, 1/3, 1/3]": (1 / 3, 1 / 3, 1 / 3),
+        "[1, 0, 0]": (1.0, 0.0, 0.0),
+        "[0.75, 0.25, 0]": (0.75, 0.25, 0.0),
+    },
+}
+ARMS = {
+    2: "#######/#######/#######/#B.S.A#/#######/#######/#######",
+    3: "#######/###C###/###.###/#B.S.A#/#######/#######/#######",
+    4: "#######/###C###/###.###/#B.S.A#/###.###/###D###/#######",
+}
+"""A star with one goal at the end of each arm, for quality against the number of objectives."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One maze's study."""
+
+    maze: str
+    groups: tuple[tuple[str, ...], ...]
+    """Rows of AETDICE that are trained together, each group a part."""
+    betas: tuple[float, ...]
+    """Of AETDICE, in exact units; the ablation shows them all."""
+    linear_betas: tuple[float, ...]
+    """Of finite-horizon AETDICE with linear objectives, whose values are hundreds."""
+    optidice_betas: tuple[float, ...]
+    """Of the discounted flow, whose weights sum to one: the unit is the paper's own."""
+    fairdice_betas: tuple[float, ...]
+    expectiles: tuple[float, ...]
+    temperatures: tuple[float, ...]
+    """Of ESR-IQL; nothing but the environment tells its settings apart, so the first ones are taken."""
+    iql_steps: int
+    """Its updates of the values, which travel one step of the horizon at a time."""
+    seeds: tuple[int, ...]
+    episodes: int
+    """Evaluation episodes per policy."""
+    step: int
+    """Of the grid of switch times, before they are refined to single steps."""
+    config: TrainingConfig
+    coverage_beta: float
+    coverage_seeds: tuple[int, ...]
+    arms: tuple[int, ...]
+    """Numbers of objectives to compare."""
+    dataset: int = 1500
+    """Episodes collected."""
+
+    def environment(self) -> PointMaze:
+        return MAZES[self.maze]()
+
+
+NINE = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
+FULL = Plan(
+    maze="pointmaze-2obj",
+    groups=(("ESR",), ("BSR 0.5",), ("SER",)),
+    betas=NINE,
+    linear_betas=(1e-1, 3e-2, 1e-2),
+    optidice_betas=(30.0, 10.0, 3.0),
+    fairdice_betas=(1.0, 3e-1, 1e-1, 3e-2, 1e-2),
+    expectiles=(0.85, 0.8, 0.9),
+    temperatures=(14.0, 10.0, 18.0),
+    iql_steps=60_000,
+    seeds=(0, 1, 2),
+    episodes=1000,
+    step=5,
+    config=TrainingConfig(
+        hidden=(512, 512, 512),
+        batch=512,
+        value_steps=40_000,
+        cloning_steps=40_000,
+        holdout=0.1,
+        chunk=5_000,
+        waves=3,
+        frequencies=3,
+        precision="highest",
+    ),
+    coverage_beta=3e-4,
+    coverage_seeds=(0, 1, 2),
+    arms=(2, 3, 4),
+)
+QUICK = replace(
+    FULL,
+    groups=(("ESR", "BSR 0.5", "SER"),),
+    betas=(3e-3, 1e-3),
+    linear_betas=(1e-1,),
+    optidice_betas=(10.0,),
+    fairdice_betas=(3e-1,),
+    expectiles=(0.85,),
+    temperatures=(14.0,),
+    iql_steps=6_000,
+    seeds=(0,),
+    episodes=500,
+    step=10,
+    config=TrainingConfig(
+        hidden=(128, 128),
+        batch=256,
+        value_steps=6_000,
+        cloning_steps=6_000,
+        holdout=0.1,
+        chunk=1_000,
+        waves=3,
+        frequencies=3,
+    ),
+    coverage_beta=1e-3,
+    coverage_seeds=(0,),
+    arms=(2, 3),
+)
+STARS = "pointmaze-3obj"
+"""The study that also compares numbers of objectives."""
+
+
+def _for(maze: str, plan: Plan, step: int) -> Plan:
+    return replace(plan, maze=maze, step=step, arms=plan.arms if maze == STARS else ())
+
+
+PLANS: dict[str, tuple[Plan, Plan]] = {
+    "pointmaze-2obj": (_for("pointmaze-2obj", FULL, 5), _for("pointmaze-2obj", QUICK, 10)),
+    "pointmaze-3obj": (_for("pointmaze-3obj", FULL, 10), _for("pointmaze-3obj", QUICK, 10)),
+}
+"""Full and quick, by maze."""

@@ -1,0 +1,93 @@
+"""Studies in parts: what is saved is not done again, and what does not fit is refused."""
+
+import json
+
+import pytest
+from refusals import complaint
+
+from aetdice import InputError
+from aetdice.reproduce.parts import Part, complete
+
+
+class Counted:
+    """Work that counts how often it is done."""
+
+    def __init__(self, result: dict) -> None:
+        self.result, self.done = result, 0
+
+    def __call__(self, folder, report) -> dict:
+        self.done += 1
+        report("values", 1, 1, {})
+        return self.result
+
+
+@pytest.fixture
+def works() -> dict[str, Counted]:
+    return {name: Counted({"found": name}) for name in ("first", "second")}
+
+
+def parts(works: dict[str, Counted], **facts) -> list[Part]:
+    return [Part(name, {"name": name, "grid": (1, 2), **facts}, work) for name, work in works.items()]
+
+
+def test_a_part_that_is_saved_is_not_done_again(works, tmp_path):
+    results = complete(parts(works), tmp_path)
+    assert results == {"first": {"found": "first"}, "second": {"found": "second"}}
+    assert complete(parts(works), tmp_path) == results
+    assert [work.done for work in works.values()] == [1, 1]
+
+
+def test_only_the_named_parts_are_done_and_those_saved_are_read(works, tmp_path):
+    assert list(complete(parts(works), tmp_path, only=["second"])) == ["second"]
+    assert list(complete(parts(works), tmp_path, only=["first"])) == ["first", "second"]
+    assert [work.done for work in works.values()] == [1, 1]
+
+
+def test_a_part_that_was_cut_off_is_done_again(works, tmp_path):
+    def breaks(folder, report):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        complete([*parts(works), Part("third", {}, breaks)], tmp_path)
+    complete(parts(works), tmp_path)
+    assert [work.done for work in works.values()] == [1, 1]
+    assert not (tmp_path / "parts" / "third.json").exists()
+
+
+def test_progress_says_which_part_it_is(works, tmp_path):
+    stages = []
+    complete(parts(works), tmp_path, report=lambda stage, *_: stages.append(stage))
+    assert stages == ["first values", "second values"]
+
+
+def test_a_record_says_what_it_depends_on(works, tmp_path):
+    complete(parts(works), tmp_path)
+    record = json.loads((tmp_path / "parts" / "first.json").read_text())
+    assert record["facts"] == {"name": "first", "grid": [1, 2]}
+    assert {"date", "device", "seconds", "versions", "results"} <= set(record)
+
+
+def test_other_settings_are_refused(works, tmp_path):
+    complete(parts(works), tmp_path)
+    with pytest.raises(InputError, match="was made with other settings; choose another folder or delete it"):
+        complete(parts(works, seeds=3), tmp_path)
+
+
+def test_a_file_that_is_no_part_is_refused(works, tmp_path):
+    path = tmp_path / "parts" / "first.json"
+    path.parent.mkdir()
+    path.write_text("{}")
+    with pytest.raises(InputError, match="is not a part of a study: 'facts'; delete it to make it again"):
+        complete(parts(works), tmp_path)
+
+
+def test_an_unknown_part_is_refused_before_anything_is_done(works, tmp_path):
+    with pytest.raises(InputError, match="no part is called 'third'; parts: first, second"):
+        complete(parts(works), tmp_path, only=["first", "third"])
+    assert [work.done for work in works.values()] == [0, 0]
+
+
+@pytest.mark.parametrize("maze", ["pointmaze-2obj", "pointmaze-3obj"])
+def test_the_command_line_refuses_an_unknown_part(capsys, tmp_path, maze):
+    words = complaint(capsys, "reproduce", maze, "--quick", "--part", "bc", "--out", str(tmp_path))
+    assert words.startswith("no part is called 'bc'; parts: reference, aetdice-esr-bsr-ser, aetdice-linear")
