@@ -56,7 +56,7 @@ def values(request, ending):
     """V and critics for several expectiles, trained together."""
     objective, utility = CASES[request.param]
     learner = algorithm_for("esr-iql", 3, PROBE)
-    data, encoder = onto_device(ending, 3, learner), encoder_for(ending, 3, learner)
+    data, encoder = onto_device(ending, 3, learner), encoder_for(ending, 3, learner, learner.config)
     shared = {"objective": objective, "learning_rate": 3e-3, "temperature": 14.0}
     hypers = stack([hyper_of({**shared, "expectile": tau}, learner) for tau in TAUS])
     seeds = jnp.zeros(len(TAUS), jnp.int32)
@@ -206,7 +206,7 @@ def test_whole_numbers_in_a_vector_are_actions_to_interpolate():
     data = Episodes.from_list(Episode(np.zeros((2, 1)), a, np.ones((1, 2)), True, False) for a in actions)
     steps = onto_device(data, 1, learner)
     hyper = hyper_of({"objective": esr(), "learning_rate": 1e-3, **learner.sweeps}, learner)
-    state = learner.init(encoder_for(data, 1, learner), hyper, steps, jax.random.key(0))
+    state = learner.init(encoder_for(data, 1, learner, learner.config), hyper, steps, jax.random.key(0))
     assert state.critics[0].net.weights[0].shape[0] == state.critics[0].encoder.features + 2
     row: Steps = steps.steps.take(jnp.asarray(0))
     assert state.critics[0](row.observation, row.accrued, row.time, row.action).shape == ()
