@@ -11,6 +11,7 @@ reported beside it.
 """
 
 import argparse
+import datetime
 import json
 import subprocess
 import time
@@ -78,6 +79,7 @@ def main() -> None:
         {
             "hidden": arguments.hidden,
             "batch": arguments.batch,
+            "date": datetime.date.today().isoformat(),
             "device": jax.devices()[0].device_kind,
             "rows": rows,
             "versions": versions(),
