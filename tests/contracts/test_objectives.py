@@ -130,7 +130,7 @@ def test_regime_of_a_named_objective(name):
         (bsr(0.0), 2, "ESR"),
         (bsr(1.0), 2, "SER"),
         (convex(aggregation=AlphaFair()), 2, "AET"),
-        (safe_cobb_douglas(log_inside=True), 3, "ESR"),
+        (safe_cobb_douglas(log_inside=True), 3, "AET"),
         (esr(threshold=100.0, continuation="linear"), 2, "ESR"),  # affine up to 100 only
         (Objective(lambda r: 3 * r - 1, lambda k: k[0] - k[1]), 2, "linear"),
         (written_objective("log(r0), r1 - 0.8*horizon", "log", 2, 10), 2, "AET"),
@@ -232,3 +232,15 @@ def test_interval_of_a_mean_is_as_wide_as_normal_theory_says():
     returns = sample(200, 1)
     found = lsr().score(returns, jax.random.key(0), resamples=2000, level=0.9)
     assert (found.high - found.low) / 2 == pytest.approx(1.645 * returns.std() / np.sqrt(200), rel=0.1)
+
+
+def test_safe_cobb_douglas_takes_one_logarithm_inside_or_none():
+    """log E[efficiency] + log E[margin], or log E[efficiency] + E[log margin]."""
+    returns = np.array([[100.0, 4.0, 900.0], [50.0, 1.0, 600.0]])
+    efficiency = np.sqrt(returns[:, 0]) / np.sqrt(returns[:, 1])
+    margin = (returns[:, 2] - 400) / 500
+    outside = np.log(efficiency.mean()) + np.log(margin.mean())
+    inside = np.log(efficiency.mean()) + np.log(margin).mean()
+    for log_inside, expected in ((False, outside), (True, inside)):
+        found = float(safe_cobb_douglas(log_inside=log_inside)(jnp.asarray(returns, jnp.float32)))
+        assert found == pytest.approx(expected, abs=2e-3)

@@ -98,6 +98,19 @@ class AlphaFair(ClosedAggregation):
         return _weighted(f"sum ({self.fair.name}){shift}", self.weights)
 
 
+class Separable(Aggregation):
+    """G(k) = Σ_i G_i(k_i): each expected utility has an aggregation of its own."""
+
+    parts: tuple[Aggregation, ...]
+
+    def __call__(self, k: Float[Array, " n"]) -> Float[Array, ""]:
+        return sum((part(k[i : i + 1]) for i, part in enumerate(self.parts)), jnp.zeros((), k.dtype))
+
+    @property
+    def name(self) -> str:
+        return " + ".join(f"{part.name} of k{i}" for i, part in enumerate(self.parts))
+
+
 class SmoothMinimum(Aggregation):
     """G(k) = -log(Σ w_i exp(-s k_i) / Σ w_i) / s: from the mean (s → 0) to min_i k_i (s → ∞)."""
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from aetdice.errors import InputError
-from aetdice.objectives.aggregations import Aggregation, AlphaFair, Linear
+from aetdice.objectives.aggregations import Aggregation, AlphaFair, Linear, Separable
 from aetdice.objectives.fairness import Continuation, Fair
 from aetdice.objectives.objective import Objective
 from aetdice.objectives.parameters import Parameter, parameter, text
@@ -99,7 +99,8 @@ def safe_cobb_douglas(
     """log E[R_0^ρ / R_1^{1-ρ}] + log E[(R_2 - safety·H) / H]: efficiency that stays safe.
 
     Both utilities are of order one: the efficiency times `efficiency_scale`, the safety margin
-    divided by the horizon. `log_inside` puts both logarithms inside the expectation.
+    divided by the horizon. `log_inside` moves the logarithm of the safety margin inside its
+    expectation, log E[…] + E[log((R_2 - safety·H) / H)], as the paper's text has it.
     """
     _require_positive("horizon", horizon)
     _require_positive("efficiency_scale", efficiency_scale)
@@ -109,8 +110,9 @@ def safe_cobb_douglas(
     shown = {"rho": parameter(rho)}
     if not log_inside:
         return Objective(Stack((efficiency, margin)), AlphaFair(log), "safe Cobb-Douglas", shown)
-    inside = Stack((Chain((efficiency, AlphaFairUtility(log))), Chain((margin, AlphaFairUtility(log)))))
-    return Objective(inside, Linear(), "safe Cobb-Douglas, log inside", shown)
+    inside = Stack((efficiency, Chain((margin, AlphaFairUtility(log)))))
+    apart = Separable((AlphaFair(log), Linear()))
+    return Objective(inside, apart, "safe Cobb-Douglas, log inside", shown)
 
 
 def _efficiency(rho: Parameter, epsilon: Parameter, delta: Parameter) -> CobbDouglas:
