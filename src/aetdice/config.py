@@ -49,7 +49,7 @@ class TrainingConfig:
     waves: int = 0
     """Frequencies at which continuous observations are also shown as sines, to tell near ones apart."""
     frequencies: int = 8
-    """At which accrued reward and time are shown as sines; fewer generalise better between episodes."""
+    """At which accrued reward and time are shown as sines; 3 was better in the mazes, 8 on Fair-Taxi."""
     components: int = 5
     """Gaussians in the policy mixture for continuous actions."""
     holdout: float | None = None

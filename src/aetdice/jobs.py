@@ -18,7 +18,7 @@ from aetdice.exact import AugmentedSpace, solve
 from aetdice.keeping import Report
 from aetdice.objectives import Objective, described_objective
 from aetdice.policies import ActingPolicy
-from aetdice.preparation import algorithm_for, members_of
+from aetdice.preparation import algorithm_for, members_of, several
 from aetdice.results import versions, write_json
 from aetdice.runs import Run, Selection
 from aetdice.sources import Source
@@ -74,7 +74,7 @@ class Job:
         options = dict(self.objective)
         if options.get("objective") in THRESHOLDED:
             options.setdefault("threshold", environment.utility_threshold)
-        swept = {name: _several(options.pop(name)) for name in SWEPT if options.get(name) is not None}
+        swept = {name: several(options.pop(name)) for name in SWEPT if options.get(name) is not None}
         return [
             described_objective(
                 {**options, **dict(zip(swept, values, strict=True))},
@@ -83,10 +83,6 @@ class Job:
             )
             for values in itertools.product(*swept.values())
         ]
-
-
-def _several(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def start(

@@ -46,10 +46,10 @@ def members_of(
             takes = ", ".join(algorithm.sweeps) or "no hyper-parameters of its own"
             raise InputError(f"this algorithm has no {name}; it takes {takes}")
     own = {
-        name: _several(default if sweeps.get(name) is None else sweeps[name])
+        name: several(default if sweeps.get(name) is None else sweeps[name])
         for name, default in algorithm.sweeps.items()
     }
-    choices = product(objective=objectives, **own, learning_rate=_several(learning_rate), seed=_several(seed))
+    choices = product(objective=objectives, **own, learning_rate=several(learning_rate), seed=several(seed))
     if not choices:
         names = ", ".join(["objective", *own, "learning_rate"])
         raise InputError(f"{names} and seed need at least one value each")
@@ -178,5 +178,6 @@ def fingerprint(dataset: Episodes, choices: Sequence[dict[str, Any]], *facts: An
     return jnp.asarray(np.frombuffer(digest.digest(), np.uint8))
 
 
-def _several(value: Any) -> list[Any]:
+def several(value: Any) -> list[Any]:
+    """A list of values, be it of one."""
     return list(value) if isinstance(value, Sequence | np.ndarray) else [value]
