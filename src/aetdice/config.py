@@ -16,6 +16,8 @@ class TrainingConfig:
     """Widths of the hidden layers of ν and of the policies."""
     batch: int = 256
     """Steps per update, in both stages."""
+    window: int = 16
+    """Of so many consecutive steps ν is evaluated once each, not twice (DICE)."""
     value_steps: int = 12_000
     """Updates of ν, or of the values of ESR-IQL."""
     cloning_steps: int = 6_000
@@ -61,7 +63,7 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         positive = {"batch": self.batch, "value_steps": self.value_steps, "cloning_steps": self.cloning_steps}
-        for name, value in {**positive, "chunk": self.chunk, "components": self.components}.items():
+        for name, value in {**positive, "window": self.window, "chunk": self.chunk, "components": self.components}.items():
             if value < 1:
                 raise InputError(f"{name} must be at least 1, not {value}")
         for name, count, least in (("waves", self.waves, 0), ("frequencies", self.frequencies, 1)):

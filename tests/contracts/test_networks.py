@@ -252,7 +252,7 @@ def test_nu_with_a_head_per_step_learns(augmented):
         arrays, rest = eqx.partition(state, eqx.is_array)
 
         def update(arrays, step):
-            rows = jax.random.randint(jax.random.fold_in(KEY, step), (32,), 0, DATA.steps.count)
+            rows = jax.random.randint(jax.random.fold_in(KEY, step), (32, 1), 0, DATA.steps.count)
             state = eqx.combine(arrays, rest)
             state = update_dual(state, hyper, DATA, rows, DATA.initial[:8], step.astype(jnp.float32), setting)
             return eqx.filter(state, eqx.is_array), None

@@ -45,8 +45,10 @@ class DiceSetting(eqx.Module):
     flow: Flow
     divergence: Divergence
     batch: int = eqx.field(static=True, default=1024)
-    starts: int = eqx.field(static=True, default=64)
+    starts: int = eqx.field(static=True, default=16)
     """Initial states per update."""
+    window: int = eqx.field(static=True, default=16)
+    """At most so many consecutive steps are drawn together: ν of one step's successor is the next one's."""
     steps: int = eqx.field(static=True, default=20_000)
     annealing: float = eqx.field(static=True, default=0.5)
     """The share of the steps during which β falls."""
@@ -77,13 +79,13 @@ def update_dual(
     state: DualState,
     hyper: DiceHyper,
     data: ResidentData,
-    rows: Int[Array, " batch"],
+    rows: Int[Array, "windows length"],
     starts: Int[Array, " starts"],
     step: Float[Array, ""],
     setting: DiceSetting,
 ) -> DualState:
     """One step of ν down the dual loss, and of k towards the utilities that the ratios attain."""
-    batch, first = data.steps.take(rows), data.steps.take(starts)
+    batch, first = data.steps.take(rows.ravel()), data.steps.take(starts)
     progress = step / setting.steps
     beta = annealed_beta(hyper, progress, setting)
     weights = _weights(batch, data.steps.count, setting)
@@ -94,7 +96,9 @@ def update_dual(
             entering = jax.vmap(nu)(first.observation, first.accrued, first.time)
             residuals = augmented_residuals(nu, hyper.objective, batch, mu, setting)
         else:
-            entering, residuals = entering_and_residuals(nu, hyper.objective, first, batch, mu, setting)
+            entering, residuals = entering_and_residuals(
+                nu, hyper.objective, first, batch, rows.shape[1], mu, setting
+            )
             residuals = residuals[:, None]
         value = dual_loss(
             entering,
@@ -132,19 +136,33 @@ def step_residuals(
     nu: Nu, objective: Objective, batch: Steps, mu: Float[Array, " n"], setting: DiceSetting
 ) -> Float[Array, " batch"]:
     """e of every step at its own time."""
-    return entering_and_residuals(nu, objective, batch.take(jnp.zeros(0, int)), batch, mu, setting)[1]
+    return entering_and_residuals(nu, objective, batch.take(jnp.zeros(0, int)), batch, 1, mu, setting)[1]
 
 
 def entering_and_residuals(
-    nu: Nu, objective: Objective, first: Steps, batch: Steps, mu: Float[Array, " n"], setting: DiceSetting
+    nu: Nu,
+    objective: Objective,
+    first: Steps,
+    batch: Steps,
+    window: int,
+    mu: Float[Array, " n"],
+    setting: DiceSetting,
 ) -> tuple[Float[Array, " starts"], Float[Array, " batch"]]:
-    """ν where episodes start, and e of every step: one pass through the network for all of it."""
+    """ν where episodes start, and e of every step: one pass through the network for all of it.
+
+    The batch is made of windows of consecutive steps, so that only the last of each needs ν of its
+    successor; where an episode ends inside a window nothing follows, and the next step is not used.
+    """
     reward = step_rewards(objective.utility, batch, setting)
-    observation = jnp.concatenate([batch.observation, batch.next_observation, first.observation])
-    accrued = jnp.concatenate([batch.accrued, batch.next_accrued, first.accrued])
-    time = jnp.concatenate([batch.time, batch.time + 1, first.time])
-    size = batch.time.shape[0]
-    here, there, entering = jnp.split(jax.vmap(nu)(observation, accrued, time), [size, 2 * size])
+    size = batch.count
+    last = batch.take(jnp.arange(window - 1, size, window))
+    observation = jnp.concatenate([batch.observation, last.next_observation, first.observation])
+    accrued = jnp.concatenate([batch.accrued, last.next_accrued, first.accrued])
+    time = jnp.concatenate([batch.time, last.time + 1, first.time])
+    here, beyond, entering = jnp.split(
+        jax.vmap(nu)(observation, accrued, time), [size, size + size // window]
+    )
+    there = jnp.concatenate([here.reshape(-1, window)[:, 1:], beyond[:, None]], axis=1).ravel()
     return entering, residual(reward, here, jnp.where(batch.bootstraps, there, 0), mu, setting.flow)
 
 

@@ -1,5 +1,6 @@
 """The algorithms by name: AETDICE, OptiDICE and FairDICE are one loss; beside it ESR-IQL and cloning."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -49,6 +50,7 @@ class Dice(Algorithm):
             flow,
             DIVERGENCES[config.divergence](),
             batch=config.batch,
+            window=config.window,
             steps=config.value_steps,
             annealing=config.annealing,
             time_augmented=by_head and config.time == "augmented",
@@ -95,9 +97,12 @@ class Dice(Algorithm):
 
     def draw(
         self, key: PRNGKeyArray, data: ResidentData
-    ) -> tuple[Int[Array, " batch"], Int[Array, " starts"]]:
+    ) -> tuple[Int[Array, "windows length"], Int[Array, " starts"]]:
+        """Windows start anywhere and run round the end of the data, so every step is as likely."""
         batch_key, start_key = jax.random.split(key)
-        rows = jax.random.randint(batch_key, (self.setting.batch,), 0, data.steps.count)
+        length = 1 if data.breaks else math.gcd(self.setting.window, self.setting.batch)
+        windows = jax.random.randint(batch_key, (self.setting.batch // length, 1), 0, data.steps.count)
+        rows = (windows + jnp.arange(length)) % data.steps.count
         starts = jax.random.randint(start_key, (self.setting.starts,), 0, data.initial.shape[0])
         return rows, data.initial[starts]
 
@@ -106,7 +111,7 @@ class Dice(Algorithm):
         state: DualState,
         hyper: DiceHyper,
         data: ResidentData,
-        rows: tuple[Int[Array, " batch"], Int[Array, " starts"]],
+        rows: tuple[Int[Array, "windows length"], Int[Array, " starts"]],
         step: Int[Array, ""],
     ) -> DualState:
         return update_dual(state, hyper, data, *rows, step.astype(jnp.float32), self.setting)

@@ -49,6 +49,8 @@ class ResidentData(eqx.Module):
     """The rows of the episodes' first steps."""
     actions: int = eqx.field(static=True)
     """How many discrete actions there are; 0 for continuous ones."""
+    breaks: bool = eqx.field(static=True, default=True)
+    """Whether some episode stops where something would follow: its successor is not the next row."""
 
 
 def resident(transitions: Transitions, actions: int = 0) -> ResidentData:
@@ -65,7 +67,9 @@ def resident(transitions: Transitions, actions: int = 0) -> ResidentData:
         bootstraps=jnp.asarray(transitions.bootstraps),
         weight=_compact(transitions.weights),
     )
-    return ResidentData(steps, _compact(transitions.initial), actions)
+    last = np.append(transitions.initial[1:], rows) - 1
+    breaks = bool(transitions.bootstraps[last].any())
+    return ResidentData(steps, _compact(transitions.initial), actions, breaks)
 
 
 def _compact(values: Shaped[np.ndarray, "..."]) -> Array:
