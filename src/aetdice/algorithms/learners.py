@@ -102,7 +102,7 @@ class Dice(Algorithm):
         batch_key, start_key = jax.random.split(key)
         length = 1 if data.breaks else math.gcd(self.setting.window, self.setting.batch)
         windows = jax.random.randint(batch_key, (self.setting.batch // length, 1), 0, data.steps.count)
-        rows = (windows + jnp.arange(length)) % data.steps.count
+        rows = (windows + jnp.arange(length)[None]) % data.steps.count
         starts = jax.random.randint(start_key, (self.setting.starts,), 0, data.initial.shape[0])
         return rows, data.initial[starts]
 
