@@ -115,7 +115,7 @@ def _measure(
         policies = start_policies(encoder, head_for(dataset, config), config.hidden, seeds)
         value = _seconds(lambda s, k: train_values(learner, s, hypers, seeds, data, k), values, steps)
         policy = _seconds(
-            lambda s, k: train_policies(s, shown, rates, seeds, data, k, config.batch, 10**6), policies, steps
+            lambda s, k: train_policies(s, shown, rates, seeds, data, k, config), policies, steps
         )
     together = [members / (a + b) for a, b in zip(value, policy, strict=True)]
     return {

@@ -34,6 +34,8 @@ class TrainingConfig:
     """Solve for the last layer of ν exactly before cloning (DICE)."""
     floor: float = 0.01
     """Share of cloning steps drawn from the behaviour, for states the ratios leave out."""
+    dropout: float = 0.0
+    """Share of a policy's hidden units left out of each cloning update, against learning steps by heart."""
     extraction: Literal["drawn", "weighted"] = "drawn"
     """Show a policy steps as often as they weigh, or all alike with weights in the loss."""
     divergence: Literal["chi2", "soft-chi2", "kl"] = "chi2"
@@ -63,7 +65,12 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         positive = {"batch": self.batch, "value_steps": self.value_steps, "cloning_steps": self.cloning_steps}
-        for name, value in {**positive, "window": self.window, "chunk": self.chunk, "components": self.components}.items():
+        for name, value in {
+            **positive,
+            "window": self.window,
+            "chunk": self.chunk,
+            "components": self.components,
+        }.items():
             if value < 1:
                 raise InputError(f"{name} must be at least 1, not {value}")
         for name, count, least in (("waves", self.waves, 0), ("frequencies", self.frequencies, 1)):
@@ -79,6 +86,8 @@ class TrainingConfig:
         for name, share in {"annealing": self.annealing, "slack_rate": self.slack_rate}.items():
             if not 0 < share <= 1:
                 raise InputError(f"{name} is a share above 0 and at most 1, not {share}")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout is a share below 1, not {self.dropout}")
         if not 0 <= self.gamma < 1:
             raise InputError(f"gamma must be at least 0 and below 1, not {self.gamma}")
         if not np.isfinite(self.first_beta) or self.first_beta <= 0:

@@ -17,6 +17,7 @@ from aetdice.algorithms.cloning import (
     init_cloning,
     update_cloning,
 )
+from aetdice.config import TrainingConfig
 from aetdice.data.resident import ResidentData
 from aetdice.networks import Encoder, Policy, PolicyHead
 
@@ -96,24 +97,25 @@ def train_policies(
     seeds: Int[Array, " members"],
     data: ResidentData,
     steps: Int[Array, " chunk"],
-    batch: int,
-    total: int,
+    config: TrainingConfig,
 ) -> CloningState:
     """A chunk of cloning updates for every policy."""
 
-    def rows_of(own: tuple[Lessons, Int[Array, ""]], step: Int[Array, ""]) -> tuple[Array, Array]:
+    def shown_to(own: tuple[Lessons, Int[Array, ""]], step: Int[Array, ""]) -> tuple[Array, Array, Array]:
         lessons, seed = own
-        rows = draw(lessons.tickets, jax.random.fold_in(_key(seed, 3), step), batch)
-        return rows, jnp.ones(batch) if lessons.weights is None else lessons.weights[rows]
+        key = jax.random.fold_in(_key(seed, 3), step)
+        rows = draw(lessons.tickets, key, config.batch)
+        weights = jnp.ones(config.batch) if lessons.weights is None else lessons.weights[rows]
+        return rows, weights, jax.random.fold_in(key, 1)
 
     def update(
-        state: CloningState, rate: Array, shown: tuple[Array, Array], step: Int[Array, ""]
+        state: CloningState, rate: Array, shown: tuple[Array, Array, Array], step: Int[Array, ""]
     ) -> CloningState:
-        rows, weights = shown
-        progress = step.astype(jnp.float32) / total
-        return update_cloning(state, data.steps.take(rows), weights, rate, progress)
+        rows, weights, key = shown
+        progress = step.astype(jnp.float32) / config.cloning_steps
+        return update_cloning(state, data.steps.take(rows), weights, rate, progress, config.dropout, key)
 
-    return _scan(update, states, learning_rates, _ahead(rows_of, (lessons, seeds), steps), steps)
+    return _scan(update, states, learning_rates, _ahead(shown_to, (lessons, seeds), steps), steps)
 
 
 @eqx.filter_jit

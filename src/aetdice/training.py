@@ -223,10 +223,10 @@ def _finish_stage(state: _State, cohort: _Cohort, keeper: Keeper[_State]) -> _St
 
 def _cloning_stage(state: _State, cohort: _Cohort, lessons: Lessons, keeper: Keeper[_State]) -> _State:
     rates, seeds, twins = cohort.policy_rates, cohort.policy_seeds, cohort.twins
-    batch, total = cohort.config.batch, cohort.config.cloning_steps
+    config, total = cohort.config, cohort.config.cloning_steps
     while (step := int(state.cloning_step)) < total:
-        steps = jnp.arange(step, min(step + cohort.config.chunk, total))
-        policies = train_policies(state.policies, lessons, rates, seeds, cohort.training, steps, batch, total)
+        steps = jnp.arange(step, min(step + config.chunk, total))
+        policies = train_policies(state.policies, lessons, rates, seeds, cohort.training, steps, config)
         state = state._replace(policies=policies, cloning_step=steps[-1] + 1)
         fit = np.asarray(fit_of_policies(policies, cohort.probe))
         done = int(state.cloning_step)

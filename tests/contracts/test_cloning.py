@@ -1,5 +1,8 @@
 """Drawing steps by their weight, and the weights that the ratios give them."""
 
+from dataclasses import replace
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,15 +10,16 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
-from lessons import tiny_episodes
+from lessons import TINY, parameters, tiny_episodes, tiny_run
 
 from aetdice import InputError, augment
-from aetdice.algorithms.cloning import draw, lottery
+from aetdice.algorithms.cloning import draw, lottery, thinned
 from aetdice.config import TrainingConfig
 from aetdice.data.resident import resident
 from aetdice.dice import FiniteHorizon
 from aetdice.envs import FairTaxi
 from aetdice.envs.taxi_data import collect_fair_taxi
+from aetdice.networks import Categorical, Encoder, Policy
 from aetdice.objectives import Identity
 from aetdice.preparation import lessons_for
 
@@ -127,6 +131,25 @@ def test_floor_is_the_share_of_the_behaviour():
 # The dataset of Fair-Taxi.
 
 TAXI = FairTaxi(size=3, origins=((0, 0), (2, 2)), destinations=((0, 1), (2, 1)), start=(1, 1), horizon=8)
+
+
+def test_thinned_policy_lacks_a_share_of_its_hidden_units():
+    encoder = Encoder(None, 3, True, True, np.zeros(2), np.ones(2), np.ones(2))
+    policy = Policy(encoder, Categorical(4), (500, 400), KEY)
+    policy = eqx.tree_at(lambda p: p.net.weights[2], policy, jnp.ones((400, 4)))
+    into, middle, out = thinned(policy, 0.25, KEY).net.weights
+    np.testing.assert_array_equal(into, policy.net.weights[0])
+    for found, whole in ((middle, policy.net.weights[1]), (out, policy.net.weights[2])):
+        gone = np.all(np.asarray(found) == 0, axis=1)
+        assert gone.mean() == pytest.approx(0.25, abs=0.1)
+        np.testing.assert_allclose(found[~gone], whole[~gone] / 0.75, rtol=1e-6)
+    assert not np.array_equal(thinned(policy, 0.25, jax.random.key(1)).net.weights[2], out)
+
+
+def test_dropout_changes_what_is_learned_and_nothing_else_does():
+    plain, again, thin = (parameters(tiny_run(config=replace(TINY, dropout=d))) for d in (0.0, 0.0, 0.3))
+    assert all(np.array_equal(a, b) for a, b in zip(plain, again, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(plain, thin, strict=True))
 
 
 def test_equal_seeds_collect_equal_data_and_others_do_not():

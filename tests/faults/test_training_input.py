@@ -55,6 +55,8 @@ def test_arguments_are_refused(change, message):
         ("hidden", (), "hidden needs at least one positive width, not ()"),
         ("hidden", (8, 0), "hidden needs at least one positive width, not (8, 0)"),
         ("floor", 2.0, "floor is a share between 0 and 1, not 2.0"),
+        ("dropout", 1.0, "dropout is a share below 1, not 1.0"),
+        ("window", 0, "window must be at least 1, not 0"),
         ("averaging", 1.5, "averaging is a share between 0 and 1, not 1.5"),
         ("annealing", 0.0, "annealing is a share above 0 and at most 1, not 0.0"),
         ("slack_rate", float("nan"), "slack_rate is a share above 0 and at most 1, not nan"),

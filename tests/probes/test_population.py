@@ -74,8 +74,7 @@ def test_policies_trained_together_equal_policies_trained_alone(encoder, data):
                 seeds[rows],
                 data,
                 chunk,
-                TINY.batch,
-                TINY.cloning_steps,
+                TINY,
             )
         return states
 

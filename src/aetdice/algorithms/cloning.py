@@ -32,14 +32,34 @@ def cloning_loss(policy: Policy, batch: Steps, weights: Float[Array, " batch"]) 
     return -jnp.mean(weights * fit)
 
 
+def thinned(policy: Policy, share: float, key: PRNGKeyArray) -> Policy:
+    """The policy without a random share of its hidden units, the others raised to make up for them."""
+
+    def thin(key: PRNGKeyArray, weight: Float[Array, "i o"]) -> Float[Array, "i o"]:
+        kept = jax.random.bernoulli(key, 1 - share, (weight.shape[0], 1))
+        return jnp.where(kept, weight / (1 - share), 0)
+
+    into, *onward = policy.net.weights
+    keys = jax.random.split(key, len(onward))
+    weights = (into, *(thin(k, weight) for k, weight in zip(keys, onward, strict=True)))
+    return eqx.tree_at(lambda p: p.net.weights, policy, weights)
+
+
 def update_cloning(
     state: CloningState,
     batch: Steps,
     weights: Float[Array, " batch"],
     learning_rate: Float[Array, ""],
     progress: Float[Array, ""],
+    dropout: float,
+    key: PRNGKeyArray,
 ) -> CloningState:
-    gradient = eqx.filter_grad(cloning_loss)(state.policy, batch, weights)
+    """One step on the log-likelihood of a policy without some of its units."""
+
+    def loss(policy: Policy) -> Float[Array, ""]:
+        return cloning_loss(thinned(policy, dropout, key) if dropout else policy, batch, weights)
+
+    gradient = eqx.filter_grad(loss)(state.policy)
     return CloningState(*descend(state.policy, gradient, state.optimiser, learning_rate * cosine(progress)))
 
 

@@ -1,0 +1,75 @@
+"""Windows of consecutive steps: ν of a successor is the next step's, wherever there is one."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.stats
+from lessons import TINY
+
+from aetdice import Episode, Episodes, bsr
+from aetdice.algorithms.dice import DiceSetting, entering_and_residuals, step_residuals
+from aetdice.algorithms.learners import aetdice
+from aetdice.data import augment
+from aetdice.data.resident import resident
+from aetdice.dice import FiniteHorizon
+from aetdice.networks import Encoder, Nu
+from aetdice.objectives import ChiSquare, Identity
+
+HORIZON = 5
+KEY = jax.random.key(0)
+
+
+def ragged(*, cut: bool):
+    """Episodes that terminate early or last to the horizon; where `cut`, one more stops before either."""
+    rng = np.random.default_rng(0)
+    ends = [(3, True), (HORIZON, False), (1, True), (HORIZON, False), (HORIZON, True), *[(2, False)] * cut]
+    episodes = [
+        Episode(
+            rng.normal(size=(length + 1, 2)),
+            rng.integers(0, 3, length),
+            rng.random((length, 2)),
+            end,
+            not end,
+        )
+        for length, end in ends
+    ]
+    return resident(augment(Episodes.from_list(episodes), Identity(), HORIZON), actions=3)
+
+
+@pytest.fixture(scope="module")
+def nu():
+    encoder = Encoder(None, HORIZON, True, True, np.zeros(2), np.ones(2), np.ones(2))
+    blank = Nu(encoder, (8,), 1, HORIZON, KEY)
+    return jax.tree.map(lambda leaf: leaf + 0.3 * jax.random.normal(KEY, leaf.shape), blank)
+
+
+@pytest.mark.parametrize("window", [1, 2, 4, 19])
+def test_residuals_do_not_depend_on_the_window(nu, window):
+    data, setting, mu = (
+        ragged(cut=False),
+        DiceSetting(FiniteHorizon(HORIZON), ChiSquare()),
+        jnp.array([0.3, 0.7]),
+    )
+    rows = (jnp.arange(data.steps.count)[:, None] + jnp.arange(window)[None]).ravel() % data.steps.count
+    batch, first = data.steps.take(rows), data.steps.take(data.initial)
+    entering, found = entering_and_residuals(nu, bsr(0.5), first, batch, window, mu, setting)
+    alone = step_residuals(nu, bsr(0.5), batch, mu, setting)
+    np.testing.assert_allclose(found, alone, atol=1e-5)
+    starts = jax.vmap(nu)(first.observation, first.accrued, first.time)
+    np.testing.assert_allclose(entering, starts, atol=1e-5)
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut"])
+def test_every_step_is_drawn_as_often_as_any_other(cut):
+    data, learner = ragged(cut=cut), aetdice(HORIZON, TINY)
+    rows = np.stack([np.asarray(learner.draw(key, data)[0]) for key in jax.random.split(KEY, 400)])
+    assert rows.shape[1:] == ((16, 1) if cut else (1, 16))
+    np.testing.assert_array_equal(np.diff(rows, axis=2) % data.steps.count, 1)
+    counts = np.bincount(rows[:, :, 0].ravel(), minlength=data.steps.count)
+    assert scipy.stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_episode_that_stops_without_an_end_breaks_the_order_of_rows():
+    assert not ragged(cut=False).breaks
+    assert ragged(cut=True).breaks
