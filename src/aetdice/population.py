@@ -23,6 +23,9 @@ from aetdice.networks import Encoder, Policy, PolicyHead
 
 T = TypeVar("T")
 
+PLAIN_PRODUCTS = {"xla_gpu_enable_triton_gemm": False}
+"""Small matrix products by the vendor's library: a tenth faster than generated kernels; a CPU has neither."""
+
 
 def stack(members: Sequence[T]) -> T:
     """Members side by side along a first axis, in float32 and int32."""
@@ -63,7 +66,7 @@ def start_policies(
     return eqx.filter_vmap(start)(seeds)
 
 
-@eqx.filter_jit
+@eqx.filter_jit(compiler_options=PLAIN_PRODUCTS)
 def train_values(
     algorithm: Algorithm,
     states: Any,
@@ -89,7 +92,7 @@ def report_values(algorithm: Algorithm, states: Any, hypers: Any, data: Resident
     return eqx.filter_vmap(lambda state, hyper: algorithm.report(state, hyper, data).metrics)(states, hypers)
 
 
-@eqx.filter_jit
+@eqx.filter_jit(compiler_options=PLAIN_PRODUCTS)
 def train_policies(
     states: CloningState,
     lessons: Lessons,
