@@ -30,12 +30,12 @@ from aetdice.training import train
 
 BETA, SEEDS, EPISODES = 1e-3, (0, 1, 2), 2000
 OBJECTIVES = {"ESR": 0.0, "BSR 0.5": 0.5, "SER": 1.0}
-BASE = TrainingConfig(chunk=2_000, holdout=0.0)
+BASE = TrainingConfig(value_steps=6_000, cloning_steps=3_000, chunk=1_000, holdout=0.0)
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {},
-    "no polish": {"polish": False},
-    "no polish, no offsets": {"polish": False, "offsets": False},
-    "polish without offsets": {"offsets": False},
+    "last layer solved": {"polish": "layer"},
+    "no polish": {"polish": "none"},
+    "no polish, no offsets": {"polish": "none", "offsets": False},
     "a head per step": {"time": "heads"},
     "heads, time augmentation": {"time": "augmented"},
     "single steps": {"window": 1},

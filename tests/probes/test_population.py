@@ -103,7 +103,7 @@ def test_a_run_keeps_the_facts_of_its_data():
 def polished(together, data):
     states, hypers = together
     rough, hyper = member(states, 0), member(hypers, 0)
-    smooth = polish(rough, hyper, data, LEARNER.setting)
+    smooth = polish(rough, hyper, data, LEARNER.setting, layer=True)
     return rough, smooth, *(report_ratios(state, hyper, data, LEARNER.setting) for state in (rough, smooth))
 
 
