@@ -42,7 +42,7 @@ TINY = {
 FIGURES = {
     "ant": {"behaviours-expert-1-1"},
     "walker2d": set(),
-    "cobb-douglas": {"collapse-walker2d-amateur-bonus", "collapse-walker2d-amateur-distance"},
+    "cobb-douglas": {"collapse-walker2d-amateur-bonus"},
 }
 
 
@@ -57,7 +57,9 @@ def shipped(tmp_path, monkeypatch):
 
 
 def tiny(study: str):
-    return replace(PLANS[study][1], **TINY)
+    """Its first table and its last."""
+    quick = PLANS[study][1]
+    return replace(quick, scenes=tuple(dict.fromkeys((quick.scenes[0], quick.scenes[-1]))), **TINY)
 
 
 def shown(results, plan, folder) -> str:
@@ -71,7 +73,7 @@ def test_every_part_is_measured_merged_and_shown(study, shipped, monkeypatch, tm
     monkeypatch.setattr(parts, "train", untrained)
     plan, folder = tiny(study), tmp_path / study
     results = complete(parts_of(plan), folder)
-    text = shown(results, plan, folder)
+    text = " ".join(shown(results, plan, folder).split())  # long titles are broken
     for scene in plan.scenes:
         assert f"{scene.title}: settings chosen without the environment" in text
         assert f"{scene.title}: settings chosen by looking at the environment" in text

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 
 from aetdice.report.body_figures import collapse_panels, path_panels
 from aetdice.reproduce.bodies.measure import behaviours_of
@@ -50,7 +51,7 @@ def collapse(scene: Scene, chosen: Mapping[str, Any], horizon: int, folder: Path
     times = list(range(0, horizon + 1, STRIDE))
     panels = {
         name: {
-            "up": [float(np.mean(np.array(chosen[name]["lengths"]) >= time)) for time in times],
+            "up": [_still_up(np.array(chosen[name]["lengths"]), time, horizon) for time in times],
             "upright": chosen[name]["upright"]["mean"],
             "heights": [[place[1] for place in way] for way in chosen[name]["ways"]],
         }
@@ -61,3 +62,7 @@ def collapse(scene: Scene, chosen: Mapping[str, Any], horizon: int, folder: Path
         stem = folder / f"collapse-{scene.name}"
         write_json(stem.with_suffix(".json"), {"times": times, "stride": STRIDE, "panels": panels})
         collapse_panels(stem.with_suffix(".png"), panels, times, f"{scene.title}: who stays up")
+
+
+def _still_up(lengths: Int[np.ndarray, " n"], time: int, horizon: int) -> float:
+    return float(np.mean((lengths > time) | (lengths == horizon)))

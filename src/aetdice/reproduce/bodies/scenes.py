@@ -28,8 +28,9 @@ WEIGHTS = {"[1, 0]": (1.0, 0.0), "[0.5, 0.5]": (0.5, 0.5), "[0, 1]": (0.0, 1.0)}
 RHOS = (0.1, 0.5)
 EFFICIENCY_SCALES = {0.1: 10.0, 0.5: 0.2}
 """What brings E[R0^ρ / R1^(1-ρ)] of these bodies to order one, for the safe objective; by ρ."""
-TRAINED_EPSILON = 0.1
-"""Added to the cost in training: with the 1e-3 of the scores, F(0) would be a thousand times the rest."""
+TRAINED_EPSILON = 1.0
+"""Added to the cost in training, where costs are hundreds: with the 1e-3 of the scores, F(0) would be a
+thousand times the value of a whole episode, and nearly all of r̃ would be its decay."""
 
 
 class Population(NamedTuple):

@@ -30,7 +30,7 @@ class Walked(NamedTuple):
     """Whether the episode lasted to the horizon."""
     ends: Float[np.ndarray, "n 2"]
     ways: list[list[list[float]]]
-    """Where each was every few steps while it lasted."""
+    """Where each was every few steps while it lasted, and at its end."""
 
 
 @dataclass
@@ -86,10 +86,8 @@ class WatchedBody:
         ways = []
         for round_ in self._rounds:
             places = np.stack(round_.places, axis=1)
-            ways += [
-                way[: length + 1 : STRIDE].tolist()
-                for way, length in zip(places, round_.lengths, strict=True)
-            ]
+            for way, length in zip(places, round_.lengths, strict=True):
+                ways.append(way[[*range(0, length, STRIDE), length]].tolist())
         return Walked(
             returns=returns,
             lengths=np.concatenate([each.lengths for each in self._rounds]),
