@@ -13,6 +13,7 @@ from aetdice.reproduce.bodies.merge import CHOICES
 from aetdice.reproduce.words import number, words_of
 
 BEST = "bold green"
+PLAIN, SAFE = "AETDICE ", "AETDICE safe-"
 SAFE_NOTE = "the paper's safe-CD scores are not those of the formula it prints"
 
 
@@ -24,6 +25,8 @@ def tables(merged: Mapping[str, Any]) -> list[RenderableType]:
         shown += [scores(merged, choice), verdict(merged, choice)]
     if rows or merged["references"]:
         shown.append(behaviours(merged))
+    if any(name.startswith(SAFE) for name in rows):
+        shown.append(safety(merged))
     shown += [settings(name, row) for name, row in rows.items() if len(row["settings"]) > 1]
     return shown
 
@@ -98,6 +101,27 @@ def behaviours(merged: Mapping[str, Any]) -> Table:
     for name, reference in merged["references"].items():
         returns = (number(value) for value in reference["mean_returns"])
         table.add_row(name, "", *returns, f"{reference['upright']:.1%}", style="dim")
+    return table
+
+
+def safety(merged: Mapping[str, Any]) -> Table:
+    """What the safety utility does: who stays up, and what it costs in efficiency (95 % intervals)."""
+    table = columns(
+        f"{merged['title']}: without and with the safety utility", "for", "trained", "upright", "score"
+    )
+    for heading in (heading for heading in merged["columns"] if not heading.startswith("safe")):
+        for words, method in (("without", PLAIN), ("with", SAFE)):
+            row = merged["rows"].get(f"{method}{heading}")
+            if row is None:
+                continue
+            setting = row["settings"][row["selected"]]
+            score = setting["scores"][heading]
+            table.add_row(
+                heading,
+                words,
+                f"{setting['upright']['mean']:.1%}",
+                f"{number(score['mean'])} ± {number(score['half'])}",
+            )
     return table
 
 
