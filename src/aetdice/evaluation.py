@@ -23,6 +23,11 @@ TOGETHER = 256
 Playable: TypeAlias = Environment | BatchedEnvironment
 
 
+def utility_threshold(env: Playable) -> float:
+    """Below which return logarithms and powers in F are continued: 1 unless the environment has its own."""
+    return env.utility_threshold if isinstance(env, Environment) else 1.0
+
+
 class Situation(NamedTuple):
     """Where to begin instead of at an environment's reset: in the middle of an episode."""
 

@@ -11,9 +11,14 @@ import jax
 import numpy as np
 
 from aetdice.config import TrainingConfig
-from aetdice.envs import Environment
 from aetdice.errors import InputError
-from aetdice.evaluation import evaluate_returns, sample_returns, standard_objectives
+from aetdice.evaluation import (
+    Playable,
+    evaluate_returns,
+    sample_returns,
+    standard_objectives,
+    utility_threshold,
+)
 from aetdice.exact import AugmentedSpace, solve
 from aetdice.keeping import Report
 from aetdice.objectives import Objective, described_objective
@@ -69,11 +74,11 @@ class Job:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path} cannot be read: {error}") from error
 
-    def objectives(self, environment: Environment) -> list[Objective]:
+    def objectives(self, environment: Playable) -> list[Objective]:
         """The objectives of the sweep: every combination of α and ρ."""
         options = dict(self.objective)
         if options.get("objective") in THRESHOLDED:
-            options.setdefault("threshold", environment.utility_threshold)
+            options.setdefault("threshold", utility_threshold(environment))
         swept = {name: several(options.pop(name)) for name in SWEPT if options.get(name) is not None}
         return [
             described_objective(
@@ -121,9 +126,7 @@ def start(
     return result
 
 
-def summarise(
-    run: Run, environment: Environment, space: AugmentedSpace | None, episodes: int
-) -> dict[str, Any]:
+def summarise(run: Run, environment: Playable, space: AugmentedSpace | None, episodes: int) -> dict[str, Any]:
     """The result file: every member's scores, and for each objective the seed mean at its setting.
 
     The first objective's summary stands at the top level as well.
@@ -159,14 +162,14 @@ def _summarise(
     }
 
 
-def _score_members(run: Run, environment: Environment, episodes: int) -> list[dict[str, Any]]:
+def _score_members(run: Run, environment: Playable, episodes: int) -> list[dict[str, Any]]:
     twins = {
         member.params["seed"]: sample_returns(member.twin.policy, environment, episodes, EVALUATION_SEED)
         for member in {m.params["seed"]: m for m in run.members}.values()
     }
     rows = []
     for member in run.members:
-        objectives = standard_objectives(member.objective, environment.utility_threshold)
+        objectives = standard_objectives(member.objective, utility_threshold(environment))
         returns = sample_returns(member.policy.policy, environment, episodes, EVALUATION_SEED)
         own, twin = (
             evaluate_returns(sampled, objectives) for sampled in (returns, twins[member.params["seed"]])
@@ -198,7 +201,7 @@ def evaluate(
         raise InputError(f"{folder} has members 0 to {count - 1}, not {index}")
     each = job.objectives(environment)
     objective = each[index // (count // len(each))]
-    objectives = standard_objectives(objective, environment.utility_threshold)
+    objectives = standard_objectives(objective, utility_threshold(environment))
     policies = {kind: ActingPolicy.load(folder / f"{kind}-{index}.npz") for kind in ("policy", "twin")}
     exact = next((s["exact_score"] for s in result["by_objective"] if s["objective"] == objective.name), None)
     return {

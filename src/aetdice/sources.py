@@ -2,19 +2,36 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
+from aetdice.behaviours import collect_body
+from aetdice.behaviours.collection import TRAJECTORIES
 from aetdice.data import Episodes
-from aetdice.envs import Environment, FairTaxi, FiniteEnvironment, point_maze_2obj, point_maze_3obj
+from aetdice.envs import FairTaxi, FiniteEnvironment, point_maze_2obj, point_maze_3obj
+from aetdice.envs.bodies import BODIES, BatchedBody
 from aetdice.envs.maze_data import collect_point_maze
 from aetdice.envs.taxi_data import collect_fair_taxi
 from aetdice.errors import InputError
+from aetdice.evaluation import Playable
 from aetdice.exact import AugmentedSpace, TabularMOMDP, enumerate_space
 
-COLLECTORS: dict[str, tuple[Callable[..., Environment], Callable[..., Episodes]]] = {
+
+def collect_walks(
+    body: BatchedBody, episodes: int = TRAJECTORIES, seed: int = 0, quality: str = "expert"
+) -> Episodes:
+    """Episodes of the behaviour policy that comes with the package."""
+    found = collect_body(body.body.name, quality, episodes, seed, horizon=body.horizon)
+    return Episodes.from_list(found, body.objectives)
+
+
+BODY_COLLECTORS = {f"d4morl-{name}": (partial(BatchedBody, name), collect_walks) for name in BODIES}
+"""Those whose data has a quality."""
+COLLECTORS: dict[str, tuple[Callable[..., Playable], Callable[..., Episodes]]] = {
     "fair-taxi": (FairTaxi, collect_fair_taxi),
     "pointmaze-2obj": (point_maze_2obj, collect_point_maze),
     "pointmaze-3obj": (point_maze_3obj, collect_point_maze),
+    **BODY_COLLECTORS,
 }
 """Environments with a dataset of their own, by short name."""
 
@@ -28,16 +45,21 @@ class Source:
     """How many to collect; None takes the environment's own number."""
     dataset_seed: int = 0
     arguments: dict[str, Any] = field(default_factory=dict)
+    quality: str | None = None
+    """Expert or amateur, of a body's data; None is expert."""
 
-    def environment(self) -> Environment:
+    def environment(self) -> Playable:
         if self.env not in COLLECTORS:
             raise InputError(f"no dataset is known for {self.env!r}; known: {', '.join(COLLECTORS)}")
+        if self.quality is not None and self.env not in BODY_COLLECTORS:
+            raise InputError(f"{self.env} has one dataset; a choice have {', '.join(BODY_COLLECTORS)}")
         return COLLECTORS[self.env][0](**{name: _tuples(value) for name, value in self.arguments.items()})
 
     def dataset(self) -> Episodes:
         environment = self.environment()
-        count = {} if self.episodes is None else {"episodes": self.episodes}
-        return COLLECTORS[self.env][1](environment, seed=self.dataset_seed, **count)
+        given = {"episodes": self.episodes, "quality": self.quality}
+        options = {name: value for name, value in given.items() if value is not None}
+        return COLLECTORS[self.env][1](environment, seed=self.dataset_seed, **options)
 
     def space(self) -> AugmentedSpace | None:
         """For exact optima beside the learner's; None where states cannot be listed."""

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from aetdice.reproduce.estimates import Estimate, estimate, leaders, tied
 from aetdice.reproduce.pointmaze import merge, report
-from aetdice.reproduce.pointmaze.estimates import Estimate, estimate, leaders, tied
 from aetdice.reproduce.pointmaze.merge import column_of, trained_for
 from aetdice.reproduce.pointmaze.paper import COLUMNS, PAPER
 from aetdice.reproduce.pointmaze.parts import parts_of

@@ -56,13 +56,15 @@ def collect_body(
     seed: int = 0,
     behaviour: Behaviour | None = None,
     threads: int | None = None,
+    horizon: int | None = None,
 ) -> Iterator[Episode]:
     """Episodes by D4MORL's protocol, as they come; the first ones do not depend on how many.
 
     A preference uniform on the simplex, within the range of the policy's normalised returns; the
     policy's preference whose normalised returns are nearest acts, deterministically; actions are
     altered by the quality, clipped, stepped and stored as float32. Observations are float32,
-    too: the policy acts on what is stored. Rewards are float64.
+    too: the policy acts on what is stored. Rewards are float64. Episodes last `horizon` steps, by
+    default the body's own number.
     """
     found = find_body(body)
     if quality not in QUALITIES:
@@ -72,13 +74,13 @@ def collect_body(
     policy = load_behaviour(found.name) if behaviour is None else behaviour
     if policy.body != found.name:
         raise InputError(f"the policy is of the {policy.body}, not of the {found.name}")
-    return _collect(found, quality, trajectories, seed, policy, threads)
+    batch = BatchedBody(found, threads=threads, horizon=horizon)
+    return _collect(batch, quality, trajectories, seed, policy)
 
 
 def _collect(
-    body: Body, quality: str, trajectories: int, seed: int, policy: Behaviour, threads: int | None
+    batch: BatchedBody, quality: str, trajectories: int, seed: int, policy: Behaviour
 ) -> Iterator[Episode]:
-    batch = BatchedBody(body, threads=threads)
     for number, start in enumerate(range(0, trajectories, AT_ONCE)):
         rng = np.random.default_rng([seed, number])
         preferences = acting_preferences(policy, draw_targets(policy, AT_ONCE, rng))

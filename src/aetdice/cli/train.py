@@ -9,6 +9,7 @@ import tyro
 from rich.console import Console
 
 from aetdice.algorithms.learners import ALGORITHMS
+from aetdice.behaviours.collection import QUALITIES
 from aetdice.cli.options import ObjectiveOptions, TaxiOptions
 from aetdice.cli.progress import progress
 from aetdice.config import TrainingConfig
@@ -54,6 +55,8 @@ class Train:
     """Episodes to collect (default: the environment's own number)."""
     dataset_seed: int = 0
     """Of the collection."""
+    dataset: Literal[*QUALITIES] | None = None  # type: ignore[valid-type]
+    """Quality of a body's data (default expert)."""
     episodes: int = 2000
     """Evaluation episodes per policy."""
     tensorboard: bool = False
@@ -69,7 +72,7 @@ class Train:
         if (self.out / CONFIG).exists():
             raise InputError(f"{self.out} holds a run already; continue it with: aetdice resume {self.out}")
         arguments = self.taxi.arguments() if self.env == "fair-taxi" else {}
-        source = Source(self.env, self.dataset_episodes, self.dataset_seed, arguments)
+        source = Source(self.env, self.dataset_episodes, self.dataset_seed, arguments, self.dataset)
         swept = {"beta": self.beta, "expectile": self.expectile, "temperature": self.temperature}
         job = Job(
             source,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 
-from aetdice.reproduce import fair_taxi, fair_taxi_report, pointmaze
+from aetdice.reproduce import bodies, fair_taxi, fair_taxi_report, pointmaze
 from aetdice.reproduce.parts import Part
 
 Results = Mapping[str, Mapping[str, Any]]
@@ -29,6 +29,15 @@ def _pointmaze(maze: str) -> Study:
     )
 
 
+def _bodies(study: str) -> Study:
+    full, quick = bodies.PLANS[study]
+    return Study(
+        lambda: bodies.parts_of(full),
+        lambda: bodies.parts_of(quick),
+        lambda results, folder: bodies.report(results, full, folder),
+    )
+
+
 STUDIES: dict[str, Study] = {
     "fair-taxi": Study(
         lambda: fair_taxi.parts_of(fair_taxi.FULL),
@@ -36,4 +45,5 @@ STUDIES: dict[str, Study] = {
         lambda results, folder: fair_taxi_report.report(fair_taxi.merge(results), folder),
     ),
     **{maze: _pointmaze(maze) for maze in pointmaze.PLANS},
+    **{study: _bodies(study) for study in bodies.PLANS},
 }

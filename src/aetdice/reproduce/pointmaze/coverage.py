@@ -16,8 +16,9 @@ from aetdice.evaluation import Situation, sample_returns
 from aetdice.keeping import Report
 from aetdice.networks import Policy
 from aetdice.objectives import Objective, bsr, in_float64
+from aetdice.reproduce.members import SEED
 from aetdice.reproduce.parts import Part
-from aetdice.reproduce.pointmaze.measure import SEED, measure
+from aetdice.reproduce.pointmaze.measure import measure
 from aetdice.reproduce.pointmaze.plan import ARMS, Plan
 from aetdice.reproduce.pointmaze.schedules import best_mixture, described, drive_all, orders, search, tours
 from aetdice.runs import Run

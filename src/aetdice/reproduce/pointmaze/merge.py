@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from aetdice.reproduce.estimates import estimate
 from aetdice.reproduce.pointmaze.coverage import ENDOWED, GOALS
-from aetdice.reproduce.pointmaze.estimates import estimate
 from aetdice.reproduce.pointmaze.paper import COLUMNS, PAPER
 from aetdice.reproduce.pointmaze.parts import REFERENCE
 from aetdice.reproduce.pointmaze.plan import MAZES

@@ -9,9 +9,10 @@ from aetdice.envs.maze_data import collect_point_maze
 from aetdice.evaluation import standard_objectives
 from aetdice.keeping import Report
 from aetdice.objectives import Objective, bsr, esr, in_float64, lsr, ser
+from aetdice.reproduce.members import rounded
 from aetdice.reproduce.parts import Part
 from aetdice.reproduce.pointmaze import coverage
-from aetdice.reproduce.pointmaze.measure import measure, rounded
+from aetdice.reproduce.pointmaze.measure import measure
 from aetdice.reproduce.pointmaze.plan import ALPHAS, WEIGHTS, Plan
 from aetdice.reproduce.pointmaze.schedules import described, orders, search
 from aetdice.training import train
@@ -114,7 +115,7 @@ def _reference(plan: Plan) -> Part:
             "driven": len(known.returns),
             "objectives": list(maze.objectives),
             "data": {
-                "returns": rounded(returns),
+                "returns": rounded(returns.tolist()),
                 "scores": {column: _score(columns[column], returns) for column in columns},
             },
         }

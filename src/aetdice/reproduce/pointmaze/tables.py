@@ -8,11 +8,12 @@ from rich.table import Table
 from rich.text import Text
 
 from aetdice.report.tables import columns
+from aetdice.reproduce.estimates import Estimate, leaders
 from aetdice.reproduce.pointmaze.coverage_tables import endowed, goals
-from aetdice.reproduce.pointmaze.estimates import Estimate, leaders
 from aetdice.reproduce.pointmaze.merge import CLONING, column_of
 from aetdice.reproduce.pointmaze.paper import COLUMNS
-from aetdice.reproduce.pointmaze.words import number, route, shares_of, vector, words_of
+from aetdice.reproduce.pointmaze.words import route, shares_of, vector
+from aetdice.reproduce.words import number, words_of
 
 BEST = "bold green"
 CLAIMS = ("claimed_value", "held_out_claimed_value")

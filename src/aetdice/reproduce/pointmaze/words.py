@@ -1,13 +1,9 @@
-"""Numbers, settings and schedules in words."""
+"""Shares, returns and schedules in words."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-
-
-def number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
 
 
 def shares_of(shares: list[float] | None) -> str:
@@ -19,12 +15,6 @@ def shares_of(shares: list[float] | None) -> str:
 
 def vector(values: Any) -> str:
     return f"({', '.join(f'{value:.4g}' for value in values)})"
-
-
-def words_of(params: Mapping[str, Any]) -> str:
-    """A setting in short."""
-    names = {"beta": "β", "expectile": "τ", "temperature": "T"}
-    return " ".join(f"{names[name]} {value:g}" for name, value in params.items() if name in names)
 
 
 def route(part: Mapping[str, Any], horizon: int) -> str:

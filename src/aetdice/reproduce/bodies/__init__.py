@@ -1,0 +1,37 @@
+"""The D4MORL bodies as in the paper: convex F on Ant and Walker2d, Cobb-Douglas with and without safety."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group
+from rich.text import Text
+
+from aetdice.reproduce.bodies.figures import figures
+from aetdice.reproduce.bodies.merge import merge
+from aetdice.reproduce.bodies.parts import parts_of
+from aetdice.reproduce.bodies.plan import PLANS, Plan
+from aetdice.reproduce.bodies.tables import tables
+from aetdice.results import write_json
+
+__all__ = ["PLANS", "Plan", "merge", "parts_of", "report"]
+
+
+def report(results: Mapping[str, Mapping[str, Any]], plan: Plan, folder: Path) -> Group:
+    """Write figures with their data to the folder, and return the tables."""
+    shown = []
+    summary = {}
+    for scene in plan.scenes:
+        merged = merge(results, scene, plan.horizon)
+        figures(merged, scene, plan.horizon, folder)
+        shown += [part for table in tables(merged) for part in (table, Text())]
+        summary[scene.name] = {**merged, "rows": {n: _brief(row) for n, row in merged["rows"].items()}}
+    write_json(folder / "summary.json", summary)
+    return Group(*shown, f"figures and their data: {folder}")
+
+
+def _brief(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row without its episodes."""
+    bulky = ("lengths", "ways")
+    settings = [{k: v for k, v in setting.items() if k not in bulky} for setting in row["settings"]]
+    return {**row, "settings": settings}

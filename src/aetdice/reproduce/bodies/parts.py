@@ -1,0 +1,131 @@
+"""The parts of a study of the bodies: the reference, then one per population, each saved when done."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aetdice.behaviours import load_behaviour
+from aetdice.data import Episodes
+from aetdice.keeping import Report
+from aetdice.objectives import Objective
+from aetdice.reproduce.bodies.datasets import behaviour_hash, reshaped_episodes
+from aetdice.reproduce.bodies.measure import record, scores_of, stage_for
+from aetdice.reproduce.bodies.plan import Plan
+from aetdice.reproduce.bodies.scenes import Population, Scene, in_units_of_data
+from aetdice.reproduce.bodies.watch import WatchedBody
+from aetdice.reproduce.members import measure
+from aetdice.reproduce.parts import Part
+from aetdice.training import train
+
+REFERENCE = "reference"
+"""The part that has the scores of the data and of standing still."""
+STANDING, IDLE = "standing still", "no action"
+STILL_EPISODES = 8
+STORES = "data"
+
+
+def parts_of(plan: Plan) -> list[Part]:
+    """The reference of every table, then what is trained for it."""
+    return [
+        part
+        for scene in plan.scenes
+        for part in (
+            _reference(scene, plan),
+            *(_training(population, scene, plan) for population in scene.populations(plan.horizon)),
+        )
+    ]
+
+
+def part_name(scene: Scene, name: str) -> str:
+    return f"{scene.name}-{name}"
+
+
+def _facts(scene: Scene, plan: Plan, **more: Any) -> dict[str, Any]:
+    return {
+        "scene": {"kind": scene.kind, **asdict(scene)},
+        "columns": {name: column.name for name, column in scene.columns(plan.horizon).items()},
+        "behaviour": behaviour_hash(scene.body),
+        "trajectories": plan.trajectories,
+        "reference": plan.reference,
+        "horizon": plan.horizon,
+        **more,
+    }
+
+
+def _training(population: Population, scene: Scene, plan: Plan) -> Part:
+    algorithm, names = population.algorithm, list(population.rows)
+    steps = plan.iql_steps if algorithm == "esr-iql" else plan.config.value_steps
+    config = replace(plan.config, value_steps=steps)
+    grid = _grid(algorithm, plan)
+    facts = _facts(
+        scene,
+        plan,
+        algorithm=algorithm,
+        rows={row: objective.name for row, objective in population.rows.items()},
+        grid=grid,
+        seeds=plan.seeds,
+        episodes=plan.episodes,
+        config=asdict(config),
+    )
+
+    def work(folder: Path, report: Report) -> dict[str, Any]:
+        dataset, transform = reshaped_episodes(scene, plan, folder.parent / STORES)
+        body = WatchedBody(scene.body, transform, plan.horizon)
+        run = train(
+            dataset,
+            [in_units_of_data(objective, dataset.returns) for objective in population.rows.values()],
+            algorithm=algorithm,
+            horizon=plan.horizon,
+            beta=grid.get("beta"),
+            expectile=grid.get("expectile"),
+            temperature=grid.get("temperature"),
+            seed=plan.seeds,
+            config=config,
+            out=folder,
+            report=report,
+        )
+        found = measure(run, names, stage_for(body, scene.columns(plan.horizon), plan.episodes))
+        return {**found, "transform": transform.record(), "objectives": list(dataset.objectives)}
+
+    return Part(part_name(scene, population.name), facts, work)
+
+
+def _grid(algorithm: str, plan: Plan) -> Mapping[str, tuple[float, ...]]:
+    if algorithm == "esr-iql":
+        return {"expectile": plan.expectiles, "temperature": plan.temperatures}
+    return {"beta": plan.betas if algorithm == "aetdice" else plan.discounted_betas}
+
+
+def _reference(scene: Scene, plan: Plan) -> Part:
+    """What the data scores; and for efficiency, what standing still does."""
+
+    def work(folder: Path, report: Report) -> dict[str, Any]:
+        del report
+        dataset, transform = reshaped_episodes(scene, plan, folder.parent / STORES)
+        columns = scene.columns(plan.horizon)
+        found = {"data": _data(dataset, columns)}
+        if scene.kind == "efficiency":
+            body, behaviour = WatchedBody(scene.body, transform, plan.horizon), load_behaviour(scene.body)
+            size, last = body.body.body.action_size, behaviour.preferences[-1]
+            stills = {
+                STANDING: lambda seen: behaviour.act(seen, last),
+                IDLE: lambda seen: np.zeros((len(seen), size)),
+            }
+            for name, act in stills.items():
+                found[name] = record(body.play_with(act, STILL_EPISODES), columns, scene.body)
+        return {"references": found, "transform": transform.record(), "objectives": list(dataset.objectives)}
+
+    return Part(part_name(scene, REFERENCE), _facts(scene, plan), work)
+
+
+def _data(dataset: Episodes, columns: Mapping[str, Objective]) -> dict[str, Any]:
+    return {
+        "episodes": len(dataset),
+        "scores": scores_of(dataset.returns, columns),
+        "mean_returns": dataset.returns.mean(axis=0).tolist(),
+        "upright": float(1 - dataset.terminated.mean()),
+        "shares": None,
+    }

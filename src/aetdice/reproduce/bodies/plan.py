@@ -1,0 +1,104 @@
+"""How much of the studies of the bodies to do: data, grids, seeds, networks."""
+
+from dataclasses import dataclass, replace
+
+from aetdice.config import TrainingConfig
+from aetdice.envs.bodies.body import HORIZON
+from aetdice.reproduce.bodies.scenes import Convex, Efficiency, Scene
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One study: its tables, and what is spent on each."""
+
+    study: str
+    scenes: tuple[Scene, ...]
+    trajectories: int
+    """Collected per body and quality, from the seed 0."""
+    reference: int
+    """The first so many of them give the constants of the normalisation, whatever the dataset's size."""
+    betas: tuple[float, ...]
+    """Of AETDICE, in exact units and in units of the data's own value where G is linear."""
+    discounted_betas: tuple[float, ...]
+    """Of OptiDICE and FairDICE, whose weights sum to one: the unit is the paper's own."""
+    expectiles: tuple[float, ...]
+    temperatures: tuple[float, ...]
+    """Of ESR-IQL; nothing but the environment tells its settings apart, so the first ones are taken."""
+    iql_steps: int
+    """Its updates of the values, which travel one step of the horizon at a time."""
+    seeds: tuple[int, ...]
+    episodes: int
+    """Evaluation episodes per policy."""
+    config: TrainingConfig
+    horizon: int = HORIZON
+
+
+def convex(body: str, qualities: tuple[str, ...], *scales: tuple[float, float]) -> tuple[Scene, ...]:
+    return tuple(Convex(body, quality, scale) for scale in scales for quality in qualities)
+
+
+def efficiency(bodies: tuple[str, ...], qualities: tuple[str, ...]) -> tuple[Scene, ...]:
+    """With the alive bonus as in the paper, and without."""
+    kinds = [(body, form, quality) for body in bodies for form in (True, False) for quality in qualities]
+    return tuple(Efficiency(body, quality, form) for body, form, quality in kinds)
+
+
+BOTH = ("expert", "amateur")
+FULL = Plan(
+    study="ant",
+    scenes=convex("ant", BOTH, (1.0, 1.0), (2.0, 1.0)),
+    trajectories=2000,
+    reference=300,
+    betas=(3e-2, 1e-2, 3e-3, 1e-3, 3e-4),
+    discounted_betas=(1.0, 3e-1, 1e-1, 3e-2, 1e-2),
+    expectiles=(0.85, 0.8, 0.9),
+    temperatures=(14.0,),
+    iql_steps=60_000,
+    seeds=(0, 1, 2, 3, 4),
+    episodes=100,
+    config=TrainingConfig(
+        hidden=(256, 256, 256),
+        batch=512,
+        value_steps=40_000,
+        cloning_steps=20_000,
+        dropout=0.1,
+        holdout=0.1,
+        chunk=4_000,
+        frequencies=3,
+        precision="tensorfloat32",
+    ),
+)
+QUICK = replace(
+    FULL,
+    scenes=convex("ant", ("expert",), (1.0, 1.0)),
+    trajectories=300,
+    betas=(1e-2, 3e-3),
+    discounted_betas=(1e-1,),
+    expectiles=(0.85,),
+    iql_steps=6_000,
+    seeds=(0,),
+    episodes=40,
+    config=TrainingConfig(
+        hidden=(128, 128),
+        batch=256,
+        value_steps=6_000,
+        cloning_steps=4_000,
+        dropout=0.1,
+        holdout=0.1,
+        chunk=500,
+        frequencies=3,
+    ),
+)
+
+PLANS: dict[str, tuple[Plan, Plan]] = {
+    "ant": (FULL, QUICK),
+    "walker2d": (
+        replace(FULL, study="walker2d", scenes=convex("walker2d", BOTH, (1.0, 1.0))),
+        replace(QUICK, study="walker2d", scenes=convex("walker2d", ("amateur",), (1.0, 1.0))),
+    ),
+    "cobb-douglas": (
+        replace(FULL, study="cobb-douglas", scenes=efficiency(("walker2d", "halfcheetah"), BOTH)),
+        replace(QUICK, study="cobb-douglas", scenes=efficiency(("walker2d", "halfcheetah"), ("amateur",))),
+    ),
+}
+"""Full and quick, by study."""

@@ -1,0 +1,160 @@
+"""Tables of the studies of the bodies, from their merged results."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from aetdice.report.tables import columns
+from aetdice.reproduce.bodies.measure import BEHAVIOURS
+from aetdice.reproduce.bodies.merge import CHOICES
+from aetdice.reproduce.words import number, words_of
+
+BEST = "bold green"
+PLAIN, SAFE = "AETDICE ", "AETDICE safe-"
+SAFE_NOTE = "the paper's safe-CD scores are not those of the formula it prints"
+
+
+def tables(merged: Mapping[str, Any]) -> list[RenderableType]:
+    """Everything of one scene that has results."""
+    shown: list[RenderableType] = []
+    rows = merged["rows"]
+    for choice in CHOICES if rows else ():
+        shown += [scores(merged, choice), verdict(merged, choice)]
+    if rows or merged["references"]:
+        shown.append(behaviours(merged))
+    if any(name.startswith(SAFE) for name in rows):
+        shown.append(safety(merged))
+    shown += [settings(name, row) for name, row in rows.items() if len(row["settings"]) > 1]
+    return shown
+
+
+def scores(merged: Mapping[str, Any], choice: str) -> Table:
+    """Trained for (rows) × evaluated under (columns): mean ± s.d. over seeds, the paper's in brackets."""
+    headings = merged["columns"]
+    table = columns(f"{merged['title']}: {CHOICES[choice]} (the paper's)", "method", *headings)
+    best = {heading: _ranked(merged, choice, heading)[0] for heading in headings}
+    for name, row in merged["rows"].items():
+        found = row["settings"][row[choice]]["scores"]
+        cells = []
+        for heading in headings:
+            cell = Text(spread(found[heading]), style=BEST if best[heading] == name else "")
+            if heading in row["paper"]:
+                mean, sd = row["paper"][heading]
+                cell.append(f" ({spread({'mean': mean, 'sd': sd})})", style="not bold dim")
+            cells.append(cell)
+        table.add_row(Text(name), *cells)
+    for name, reference in merged["references"].items():
+        values = (reference["scores"][heading]["value"] for heading in headings)
+        table.add_row(name, *(number(value) for value in values), style="dim")
+    if any(heading.startswith("safe") for heading in headings):
+        table.caption = SAFE_NOTE
+    return table
+
+
+def spread(score: Mapping[str, Any]) -> str:
+    """Four digits of the mean, and the spread to the same place."""
+    digits = 3 if abs(score["mean"]) < 1 else 2 if abs(score["mean"]) < 100 else 1
+    sd = "" if score["sd"] is None else f" ± {score['sd']:.{digits}f}"
+    return f"{score['mean']:.{digits}f}{sd}"
+
+
+def verdict(merged: Mapping[str, Any], choice: str) -> Text:
+    """In every column, how far the best row is ahead of the next, in standard deviations over seeds."""
+    text = Text()
+    for heading in merged["columns"]:
+        first, *others = _ranked(merged, choice, heading)
+        if not others:
+            continue
+        one, two = (_score(merged, name, choice, heading) for name in (first, others[0]))
+        lead = one["mean"] - two["mean"]
+        sd = max(one["sd"] or 0.0, two["sd"] or 0.0)
+        words = f"{heading}: {first} leads {others[0]} by {lead:.3g}"
+        text.append(words + (f" ({lead / sd:.1f} s.d.)\n" if sd else "\n"))
+    text.append("bold: the largest mean; ± is one standard deviation over seeds", style="dim")
+    return text
+
+
+def behaviours(merged: Mapping[str, Any]) -> Table:
+    """What the episodes of the chosen settings bring, how many stay up, and where Ants go."""
+    chosen = {name: row["settings"][row["selected"]] for name, row in merged["rows"].items()}
+    going = any(setting["shares"] for setting in chosen.values())
+    table = columns(
+        f"{merged['title']}: mean returns, and shares of episodes",
+        "method",
+        "setting",
+        *merged["objectives"],
+        "upright",
+        *(BEHAVIOURS if going else ()),
+    )
+    for name, setting in chosen.items():
+        up, shares = setting["upright"], setting["shares"] or {}
+        table.add_row(
+            Text(name),
+            words_of(setting["params"]),
+            *(number(value) for value in setting["mean_returns"]),
+            f"{up['mean']:.1%}" + ("" if up["sd"] is None else f" ± {up['sd']:.1%}"),
+            *(f"{share:.0%}" for share in shares.values()),
+        )
+    for name, reference in merged["references"].items():
+        returns = (number(value) for value in reference["mean_returns"])
+        table.add_row(name, "", *returns, f"{reference['upright']:.1%}", style="dim")
+    return table
+
+
+def safety(merged: Mapping[str, Any]) -> Table:
+    """What the safety utility does: who stays up, and what it costs in efficiency (95 % intervals)."""
+    table = columns(
+        f"{merged['title']}: without and with the safety utility", "for", "trained", "upright", "score"
+    )
+    for heading in (heading for heading in merged["columns"] if not heading.startswith("safe")):
+        for words, method in (("without", PLAIN), ("with", SAFE)):
+            row = merged["rows"].get(f"{method}{heading}")
+            if row is None:
+                continue
+            setting = row["settings"][row["selected"]]
+            score = setting["scores"][heading]
+            table.add_row(
+                heading,
+                words,
+                f"{setting['upright']['mean']:.1%}",
+                f"{number(score['mean'])} ± {number(score['half'])}",
+            )
+    return table
+
+
+def settings(name: str, row: Mapping[str, Any]) -> Table:
+    """Every setting of a row under its own objective: what it claims, and how it was chosen."""
+    table = columns(
+        f"{name}: every setting, in the units trained in",
+        "setting",
+        "score",
+        "twin",
+        "claimed",
+        "flow",
+        "sample size",
+    )
+    for i, setting in enumerate(row["settings"]):
+        marks = [word for word, at in (("chosen", row["selected"]), ("best", row["best"])) if at == i]
+        known = setting["diagnostics"]
+        size = known.get("effective_sample_size")
+        table.add_row(
+            f"{words_of(setting['params'])}{' ← ' if marks else ''}{', '.join(marks)}",
+            spread(setting["scores"]["trained"]),
+            number(setting["twin"]),
+            *(number(known.get(key)) for key in ("held_out_claimed_value", "flow_violation")),
+            "" if size is None else f"{size:.1%}",
+        )
+    return table
+
+
+def _ranked(merged: Mapping[str, Any], choice: str, heading: str) -> list[str]:
+    return sorted(merged["rows"], key=lambda name: -_score(merged, name, choice, heading)["mean"])
+
+
+def _score(merged: Mapping[str, Any], name: str, choice: str, heading: str) -> Mapping[str, Any]:
+    row = merged["rows"][name]
+    found: Mapping[str, Any] = row["settings"][row[choice]]["scores"][heading]
+    return found

@@ -1,0 +1,169 @@
+"""The studies of the bodies from end to end: random behaviours, episodes of twenty steps, tiny networks."""
+
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from refusals import complaint
+from rich.console import Console
+from tiny_behaviour import tiny_behaviour
+from untrained import untrained
+
+from aetdice.behaviours import behaviour
+from aetdice.cli import main
+from aetdice.config import TrainingConfig
+from aetdice.errors import InputError
+from aetdice.reproduce.bodies import PLANS, parts, parts_of, report
+from aetdice.reproduce.bodies.paper import paper_rows
+from aetdice.reproduce.parts import complete
+
+EPISODES = parts.STILL_EPISODES
+"""The same number of episodes everywhere shares compiled programs."""
+TINY = {
+    "trajectories": EPISODES,
+    "reference": 5,
+    "betas": (1.0, 0.3),
+    "iql_steps": 20,
+    "episodes": EPISODES,
+    "horizon": 20,
+    "config": TrainingConfig(
+        hidden=(4,),
+        batch=8,
+        value_steps=20,
+        cloning_steps=20,
+        chunk=20,
+        holdout=0.25,
+        frequencies=2,
+        polish=False,
+    ),
+}
+FIGURES = {
+    "ant": {"behaviours-expert-1-1"},
+    "walker2d": set(),
+    "cobb-douglas": {"collapse-walker2d-amateur-bonus"},
+}
+
+
+@pytest.fixture
+def shipped(tmp_path, monkeypatch):
+    """Random policies in place of those that come with the package."""
+    folder = tmp_path / "behaviours"
+    monkeypatch.setattr(behaviour, "DATA", folder)
+    for body in ("ant", "walker2d", "halfcheetah"):
+        tiny_behaviour(body, scale=0.3).save(folder / f"{body}.npz")
+    return folder
+
+
+def tiny(study: str):
+    """Its first table and its last."""
+    quick = PLANS[study][1]
+    return replace(quick, scenes=tuple(dict.fromkeys((quick.scenes[0], quick.scenes[-1]))), **TINY)
+
+
+def shown(results, plan, folder) -> str:
+    console = Console(width=240, record=True, file=io.StringIO())
+    console.print(report(results, plan, folder))
+    return console.export_text()
+
+
+@pytest.mark.parametrize("study", PLANS)
+def test_every_part_is_measured_merged_and_shown(study, shipped, monkeypatch, tmp_path):
+    monkeypatch.setattr(parts, "train", untrained)
+    plan, folder = tiny(study), tmp_path / study
+    results = complete(parts_of(plan), folder)
+    text = " ".join(shown(results, plan, folder).split())  # long titles are broken
+    for scene in plan.scenes:
+        assert f"{scene.title}: settings chosen without the environment" in text
+        assert f"{scene.title}: settings chosen by looking at the environment" in text
+        assert set(paper_rows(scene)) <= {*_rows(results, scene.name), "cloning"}
+        assert results[f"{scene.name}-reference"]["references"]["data"]["episodes"] == EPISODES
+    for words in ("standing still", "without and with the safety utility"):
+        assert (words in text) == (study == "cobb-douglas")
+    assert {path.stem for path in folder.glob("*.png")} == FIGURES[study]
+    for stem in FIGURES[study]:
+        assert (folder / f"{stem}.png").stat().st_size > 5000
+        assert json.loads((folder / f"{stem}.json").read_text())["panels"]
+    assert set(json.loads((folder / "summary.json").read_text())) == {scene.name for scene in plan.scenes}
+    monkeypatch.setattr(parts, "train", None)  # nothing is done twice
+    assert complete(parts_of(plan), folder) == results
+
+
+def _rows(results, scene: str) -> list[str]:
+    return [row for name, part in results.items() if name.startswith(scene) for row in part.get("rows", {})]
+
+
+def test_the_ant_s_figure_shows_the_kept_ways(shipped, monkeypatch, tmp_path):
+    monkeypatch.setattr(parts, "train", untrained)
+    plan = tiny("ant")
+    results = complete(parts_of(plan), tmp_path / "ant", ["expert-1-1-aetdice"])
+    shown(results, plan, tmp_path / "ant")
+    row = results["expert-1-1-aetdice"]["rows"]["AETDICE"]
+    seed = row["settings"][row["selected"]]["seeds"][0]
+    panel = json.loads((tmp_path / "ant" / "behaviours-expert-1-1.json").read_text())["panels"]["AETDICE"]
+    assert panel["shares"] == seed["shares"]
+    assert [path["way"] for path in panel["paths"]] == seed["ways"]
+    assert [len(way) for way in seed["ways"]] == [3] * EPISODES  # the start, and every ten steps
+    assert seed["lengths"] == [20] * EPISODES
+    assert sum(seed["shares"].values()) == pytest.approx(1)
+
+
+def test_parts_may_be_missing(shipped, tmp_path):
+    assert "figures and their data" in shown({}, tiny("cobb-douglas"), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("study", "names"),
+    [
+        ("ant", ["expert-1-1-aetdice"]),
+        pytest.param("ant", ["expert-1-1-aet-esr", "expert-1-1-esr-iql"], marks=pytest.mark.slow),
+        pytest.param("ant", ["expert-1-1-optidice", "expert-1-1-fairdice"], marks=pytest.mark.slow),
+        pytest.param(
+            "cobb-douglas",
+            [f"walker2d-amateur-bonus-{name}" for name in ("aetdice", "esr-iql", "safe")],
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_parts_are_trained(study, names, shipped, tmp_path):
+    plan = tiny(study)
+    results = complete(parts_of(plan), tmp_path, names)
+    assert list(results) == names
+    assert "cloning" in shown(results, plan, tmp_path)
+    for row in (row for part in results.values() for row in part["rows"].values()):
+        for setting in row["settings"]:
+            assert np.isfinite(setting["seeds"][0]["scores"]["trained"]["value"])
+
+
+# Data.
+
+
+def test_without_a_shipped_policy_the_error_says_how_to_train_one(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(behaviour, "DATA", tmp_path)
+    said = complaint(capsys, "reproduce", "ant", "--quick", "--out", str(tmp_path / "study"))
+    assert "no behaviour policy of the ant" in said
+    assert "aetdice behaviours train ant" in said
+    main(["reproduce", "ant", "--quick", "--list"])
+    assert "expert-1-1-aetdice\n" in capsys.readouterr().out
+
+
+def test_data_is_collected_once_and_must_be_the_study_s_own(shipped, tmp_path):
+    plan, name = tiny("ant"), "expert-1-1-reference"
+    complete(parts_of(plan), tmp_path, [name])
+    store = tmp_path / "parts" / "data" / "ant-expert" / "manifest.json"
+    first = store.stat().st_mtime_ns
+    (tmp_path / "parts" / f"{name}.json").unlink()
+    complete(parts_of(plan), tmp_path, [name])
+    assert store.stat().st_mtime_ns == first
+    (tmp_path / "parts" / f"{name}.json").unlink()
+    with pytest.raises(InputError, match="holds other data than this study's"):
+        complete(parts_of(replace(plan, trajectories=6)), tmp_path, [name])
+
+
+@pytest.mark.parametrize("study", PLANS)
+@pytest.mark.parametrize("size", [0, 1])
+def test_names_of_parts_differ_and_a_quick_study_is_part_of_the_full_one(study, size):
+    names = [part.name for part in parts_of(PLANS[study][size])]
+    assert len(set(names)) == len(names)
+    assert set(names) <= {part.name for part in parts_of(PLANS[study][0])}
