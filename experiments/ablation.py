@@ -3,9 +3,10 @@
     python experiments/ablation.py --out experiments/results/ablation
 
 Every variant trains ESR, BSR(0.5) and SER at β = 1e-3 on the whole dataset, nine members in one
-population, with the default training except that ν's last layer is solved for. A variant is a part of the study: it is saved when done, and `--only NAME …` does some of
-them. Made for a processor with many cores, one variant on each; the precisions differ on an
-accelerator only.
+population, with the default training except that ν's last layer is solved for and a floor of 1 % is
+kept. A variant is a part of the study: it is saved when done, and `--only NAME …` does some of them.
+Made for a processor with many cores, one variant on each; the precisions differ on an accelerator
+only.
 """
 
 import argparse
@@ -30,10 +31,11 @@ from aetdice.training import train
 
 BETA, SEEDS, EPISODES = 1e-3, (0, 1, 2), 2000
 OBJECTIVES = {"ESR": 0.0, "BSR 0.5": 0.5, "SER": 1.0}
-BASE = TrainingConfig(polish="layer", chunk=2_000, holdout=0.0)
+BASE = TrainingConfig(polish="layer", floor=0.01, chunk=2_000, holdout=0.0)
 VARIANTS: dict[str, dict[str, Any]] = {
     "reference": {},
     "constants solved": {"polish": "constants"},
+    "constants solved, no floor": {"polish": "constants", "floor": 0.0},
     "nothing solved": {"polish": "none"},
     "nothing solved, one constant": {"polish": "none", "offsets": False},
     "a head per step": {"time": "heads"},

@@ -32,7 +32,7 @@ class TrainingConfig:
     """Step of the slack towards the utilities that the ratios attain (DICE)."""
     polish: Literal["constants", "layer", "none"] = "constants"
     """Solve exactly for ν's constants and scale, or for its last layer, before cloning (DICE)."""
-    floor: float = 0.01
+    floor: float = 0.0
     """Share of cloning steps drawn from the behaviour, for states the ratios leave out."""
     dropout: float = 0.0
     """Share of a policy's hidden units left out of each cloning update, against learning steps by heart."""
