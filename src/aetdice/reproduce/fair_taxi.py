@@ -56,7 +56,7 @@ FULL = Plan(
     betas=(1e-3, 3e-4),
     seeds=(0, 1, 2),
     episodes=4000,
-    config=TrainingConfig(holdout=0.1, chunk=2_000),
+    config=TrainingConfig(floor=0.01, holdout=0.1, chunk=2_000),
 )
 QUICK = Plan(
     alphas=((0.0, 0.45, 1.0),),
