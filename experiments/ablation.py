@@ -3,7 +3,7 @@
     python experiments/ablation.py --out experiments/results/ablation
 
 Every variant trains ESR, BSR(0.5) and SER at β = 1e-3 on the whole dataset, nine members in one
-population. A variant is a part of the study: it is saved when done, and `--only NAME …` does some of
+population, with the default training except that ν's last layer is solved for. A variant is a part of the study: it is saved when done, and `--only NAME …` does some of
 them. Made for a processor with many cores, one variant on each; the precisions differ on an
 accelerator only.
 """
@@ -30,12 +30,12 @@ from aetdice.training import train
 
 BETA, SEEDS, EPISODES = 1e-3, (0, 1, 2), 2000
 OBJECTIVES = {"ESR": 0.0, "BSR 0.5": 0.5, "SER": 1.0}
-BASE = TrainingConfig(chunk=2_000, holdout=0.0)
+BASE = TrainingConfig(polish="layer", chunk=2_000, holdout=0.0)
 VARIANTS: dict[str, dict[str, Any]] = {
-    "default": {},
-    "no polish": {"polish": False},
-    "no polish, no offsets": {"polish": False, "offsets": False},
-    "polish without offsets": {"offsets": False},
+    "reference": {},
+    "constants solved": {"polish": "constants"},
+    "nothing solved": {"polish": "none"},
+    "nothing solved, one constant": {"polish": "none", "offsets": False},
     "a head per step": {"time": "heads"},
     "heads, time augmentation": {"time": "augmented"},
     "single steps": {"window": 1},

@@ -33,17 +33,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--beta", type=float, default=1e-3)
     parser.add_argument("--hidden", type=int, nargs="+", default=[256, 256, 256])
-    parser.add_argument("--batch", type=int, default=16_384)
+    parser.add_argument("--batch", type=int, default=8_192)
     parser.add_argument("--value-steps", type=int, default=20_000)
     parser.add_argument("--cloning-steps", type=int, default=6_000)
     parser.add_argument("--seed", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--precision", default="highest")
+    parser.add_argument("--precision", default="tensorfloat32")
     arguments = parser.parse_args()
     config = TrainingConfig(
         hidden=tuple(arguments.hidden),
         batch=arguments.batch,
         value_steps=arguments.value_steps,
         cloning_steps=arguments.cloning_steps,
+        polish="layer",
         precision=arguments.precision,
         holdout=0.0,
         chunk=1_000,

@@ -30,8 +30,8 @@ class TrainingConfig:
     """Decay of the average of ν's weights (DICE)."""
     slack_rate: float = 3e-3
     """Step of the slack towards the utilities that the ratios attain (DICE)."""
-    polish: bool = True
-    """Solve for the last layer of ν exactly before cloning (DICE)."""
+    polish: Literal["constants", "layer", "none"] = "constants"
+    """Solve exactly for ν's constants and scale, or for its last layer, before cloning (DICE)."""
     floor: float = 0.01
     """Share of cloning steps drawn from the behaviour, for states the ratios leave out."""
     dropout: float = 0.0

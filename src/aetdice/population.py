@@ -1,7 +1,7 @@
 """A population: members that differ in traced values only, trained together in one program."""
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
 
 import equinox as eqx
 import jax
@@ -22,6 +22,14 @@ from aetdice.data.resident import ResidentData
 from aetdice.networks import Encoder, Policy, PolicyHead
 
 T = TypeVar("T")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _jit(function: F) -> F:
+    """On a GPU, products as small as these are a tenth faster by its own library than by generated code."""
+    options = {"xla_gpu_enable_triton_gemm": False}
+    return cast(F, eqx.filter_jit(function, compiler_options=options))  # type: ignore[call-overload]
 
 
 def stack(members: Sequence[T]) -> T:
@@ -63,7 +71,7 @@ def start_policies(
     return eqx.filter_vmap(start)(seeds)
 
 
-@eqx.filter_jit
+@_jit
 def train_values(
     algorithm: Algorithm,
     states: Any,
@@ -89,7 +97,7 @@ def report_values(algorithm: Algorithm, states: Any, hypers: Any, data: Resident
     return eqx.filter_vmap(lambda state, hyper: algorithm.report(state, hyper, data).metrics)(states, hypers)
 
 
-@eqx.filter_jit
+@_jit
 def train_policies(
     states: CloningState,
     lessons: Lessons,

@@ -99,11 +99,11 @@ def test_a_run_keeps_the_facts_of_its_data():
         np.testing.assert_allclose(acting.policy.encoder.accrued_range, np.log1p(reach), rtol=1e-6)
 
 
-@pytest.fixture(scope="module")
-def polished(together, data):
+@pytest.fixture(scope="module", params=[False, True], ids=["constants", "layer"])
+def polished(request, together, data):
     states, hypers = together
     rough, hyper = member(states, 0), member(hypers, 0)
-    smooth = polish(rough, hyper, data, LEARNER.setting)
+    smooth = polish(rough, hyper, data, LEARNER.setting, layer=request.param)
     return rough, smooth, *(report_ratios(state, hyper, data, LEARNER.setting) for state in (rough, smooth))
 
 
@@ -112,10 +112,18 @@ def test_polish_lowers_the_dual(polished):
     assert float(after.dual_value) < float(before.dual_value)
 
 
-def test_polish_conserves_mass_and_balances_its_own_features(polished):
+def test_polish_conserves_mass_and_balances_the_flow(polished):
     _, _, before, after = polished
     assert float(after.mass_violation) < 1e-2 < float(before.mass_violation)
     assert float(after.flow_violation) < float(before.flow_violation)
+
+
+def test_constants_and_scale_keep_the_networks_direction(together, data):
+    states, hypers = together
+    rough = member(states, 0)
+    smooth = polish(rough, member(hypers, 0), data, LEARNER.setting, layer=False)
+    old, new = (np.asarray(state.average.net.weights[-1]) for state in (rough, smooth))
+    assert np.corrcoef(old.ravel(), new.ravel())[0, 1] == pytest.approx(1, abs=1e-5)
 
 
 def test_polish_makes_the_slack_what_the_ratios_attain(polished, data):

@@ -6,7 +6,8 @@ D1. two stages: the dual runs to its end before a policy is cloned from its froz
 D2. cloning draws steps in proportion to w instead of weighting them, so no step is wasted;
 D3. β falls geometrically to its final value during the dual stage;
 D4. the ratios come from an exponential average of ν's weights;
-D5. the slack steps towards F(0) + E[w r̃] itself, instead of along the plain gradient.
+D5. the slack steps towards F(0) + E[w r̃] itself, instead of along the plain gradient;
+D7. a batch is made of windows of consecutive steps, which share evaluations of ν.
 """
 
 from typing import NamedTuple

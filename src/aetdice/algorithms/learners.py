@@ -117,9 +117,9 @@ class Dice(Algorithm):
         return update_dual(state, hyper, data, *rows, step.astype(jnp.float32), self.setting)
 
     def finish(self, state: DualState, hyper: DiceHyper, data: ResidentData) -> DualState:
-        if not self.config.polish or self.heads > 1:
+        if self.config.polish == "none" or self.heads > 1:
             return state
-        return polish(state, hyper, data, self.setting)
+        return polish(state, hyper, data, self.setting, layer=self.config.polish == "layer")
 
     def report(self, state: DualState, hyper: DiceHyper, data: ResidentData) -> StepReport:
         ratios = report_ratios(state, hyper, data, self.setting)

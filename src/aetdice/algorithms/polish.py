@@ -1,9 +1,9 @@
-"""The last layer of ν, solved for exactly.
+"""What ν is linear in, solved for exactly: its constants and its scale, or its whole last layer.
 
-Given the features of its last hidden layer and a constant per time step, ν is linear in its
-remaining parameters and the dual is convex in them: Newton's method in float64 finds the best of
-them over the whole dataset. The constants make every time step conserve its mass, and the slack
-becomes what the ratios attain.
+Given features, be it one (the network's own output) or those of its last hidden layer, and a
+constant per time step, ν is linear in what remains and the dual is convex in it: Newton's method
+in float64 finds the best over the whole dataset. The constants make every time step conserve its
+mass, and the slack becomes what the ratios attain.
 """
 
 import equinox as eqx
@@ -23,11 +23,15 @@ TOLERANCE = 1e-7
 MAX_STEPS = 60
 
 
-def polish(state: DualState, hyper: DiceHyper, data: ResidentData, setting: DiceSetting) -> DualState:
-    """The averaged ν with its best last layer and constants, and the slack that goes with it."""
+def polish(
+    state: DualState, hyper: DiceHyper, data: ResidentData, setting: DiceSetting, *, layer: bool
+) -> DualState:
+    """The averaged ν with its best constants and scale or last `layer`, and the slack that goes with it."""
     nu = state.average
     constants = nu.offsets.shape[0]
-    here, there = _features(nu, data.steps)
+    last = nu.net.weights[-1]
+    own, readout = (last, jnp.eye(last.shape[0])) if layer else (jnp.ones((1, 1)), last)
+    here, there = _features(nu, data.steps, readout)
     discount, time = float(setting.flow.discount), np.asarray(data.steps.time)
     now, then = (np.minimum(t, constants - 1) for t in (time, time + 1))
     rewards = np.asarray(step_rewards(hyper.objective.utility, data.steps, setting), np.float64)
@@ -43,7 +47,7 @@ def polish(state: DualState, hyper: DiceHyper, data: ResidentData, setting: Dice
         divergence=setting.divergence,
         flow=setting.flow,
     )
-    start = np.concatenate([nu.net.weights[-1][:, 0], nu.net.biases[-1] + nu.offsets]).astype(np.float64)
+    start = np.concatenate([own[:, 0], nu.net.biases[-1] + nu.offsets]).astype(np.float64)
     point = minimise_dual(
         dual,
         float(hyper.beta),
@@ -53,17 +57,17 @@ def polish(state: DualState, hyper: DiceHyper, data: ResidentData, setting: Dice
         tolerance=TOLERANCE,
         max_steps=MAX_STEPS,
     )
-    last, offsets = np.split(point.parameters.astype(np.float32), [start.size - constants])
+    best, offsets = np.split(point.parameters.astype(np.float32), [start.size - constants])
     polished = eqx.tree_at(
         lambda n: (n.net.weights[-1], n.net.biases[-1], n.offsets),
         nu,
-        (jnp.asarray(last)[:, None], jnp.zeros(1), jnp.asarray(offsets)),
+        (readout @ jnp.asarray(best)[:, None], jnp.zeros(1), jnp.asarray(offsets)),
     )
     return state._replace(average=polished, slack=jnp.asarray(point.slack, jnp.float32))
 
 
 def _initial(
-    here: Float[Array, "blocks block h"], data: ResidentData, now: Int[np.ndarray, " steps"], constants: int
+    here: Float[Array, "blocks block f"], data: ResidentData, now: Int[np.ndarray, " steps"], constants: int
 ) -> Float[np.ndarray, " p"]:
     """E[φ(s̃_0)], the indicators of the constants included."""
     first = np.asarray(data.initial)
@@ -72,14 +76,16 @@ def _initial(
 
 
 @eqx.filter_jit
-def _features(nu: Nu, steps: Steps) -> tuple[Float[Array, "blocks block h"], Float[Array, "blocks block h"]]:
-    """The last hidden layer at every state and next state."""
+def _features(
+    nu: Nu, steps: Steps, readout: Float[Array, "h f"]
+) -> tuple[Float[Array, "blocks block f"], Float[Array, "blocks block f"]]:
+    """What is read out of the last hidden layer at every state and next state."""
 
-    def hidden(observation: Array, accrued: Array, time: Array) -> Array:
-        return nu.net.hidden(nu.encoder(observation, accrued, time))
+    def features(observation: Array, accrued: Array, time: Array) -> Array:
+        return nu.net.hidden(nu.encoder(observation, accrued, time)) @ readout
 
     def both(block: Steps) -> tuple[Array, Array]:
-        here = jax.vmap(hidden)(block.observation, block.accrued, block.time)
-        return here, jax.vmap(hidden)(block.next_observation, block.next_accrued, block.time + 1)
+        here = jax.vmap(features)(block.observation, block.accrued, block.time)
+        return here, jax.vmap(features)(block.next_observation, block.next_accrued, block.time + 1)
 
     return jax.lax.map(both, blocks(steps))

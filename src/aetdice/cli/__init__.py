@@ -10,9 +10,10 @@ from rich.console import Console
 
 from aetdice import __version__
 from aetdice.cli.behaviours import BehavioursCommand, Collect
+from aetdice.cli.progress import progress
 from aetdice.cli.reproduce import Reproduce
 from aetdice.cli.solve import SolveCommand
-from aetdice.cli.train import Evaluate, Resume, Train, progress
+from aetdice.cli.train import Evaluate, Resume, Train
 from aetdice.demo import demo
 from aetdice.errors import InputError
 

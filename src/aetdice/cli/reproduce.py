@@ -7,7 +7,7 @@ from typing import Literal
 import tyro
 from rich.console import Console
 
-from aetdice.cli.train import progress
+from aetdice.cli.progress import progress
 from aetdice.reproduce import STUDIES
 from aetdice.reproduce.parts import complete
 

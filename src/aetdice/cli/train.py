@@ -1,33 +1,20 @@
 """`aetdice train`, `evaluate` and `resume`."""
 
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import tyro
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
 
 from aetdice.algorithms.learners import ALGORITHMS
 from aetdice.behaviours.collection import QUALITIES
 from aetdice.cli.options import ObjectiveOptions, TaxiOptions
+from aetdice.cli.progress import progress
 from aetdice.config import TrainingConfig
 from aetdice.errors import InputError
 from aetdice.jobs import CONFIG, Job, evaluate, start
-from aetdice.keeping import Report
 from aetdice.report.tables import evaluation_report, training_report
 from aetdice.sources import COLLECTORS, Source
 from aetdice.tracking import TensorBoard, Tracker, WeightsAndBiases
@@ -155,36 +142,3 @@ def _run(job: Job, folder: Path, as_json: bool, trackers: tuple[Tracker, ...]) -
         print(json.dumps(result))
     else:
         Console().print(training_report(result, folder))
-
-
-class SpeedColumn(ProgressColumn):
-    """Updates per second, once known."""
-
-    def render(self, task: Task) -> Text:
-        return Text("" if task.speed is None else f"{task.speed:.0f}/s")
-
-
-@contextmanager
-def progress() -> Iterator[Report]:
-    """A bar per stage on stderr, with speed and remaining time."""
-    columns = (
-        TextColumn("{task.description:>16}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        SpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    progress, tasks = Progress(*columns, console=Console(file=sys.stderr)), dict[str, Any]()
-
-    def report(stage: str, step: int, total: int, metrics: dict[str, Any]) -> None:
-        del metrics
-        progress.start()  # not before there is something to show, so that an error stands alone
-        if stage not in tasks:
-            tasks[stage] = progress.add_task(stage, total=total)
-        progress.update(tasks[stage], completed=step)
-
-    try:
-        yield report
-    finally:
-        if tasks:
-            progress.stop()

@@ -53,18 +53,10 @@ class Plan:
 FULL = Plan(
     alphas=((0.0, 0.25, 0.45), (0.5, 0.75, 1.0)),
     terminal_alphas=(0.0, 0.5),
-    betas=(1e-3, 3e-4, 1e-4),
+    betas=(1e-3, 3e-4),
     seeds=(0, 1, 2),
     episodes=4000,
-    config=TrainingConfig(
-        hidden=(256, 256, 256),
-        batch=1024,
-        value_steps=24_000,
-        cloning_steps=6_000,
-        holdout=0.1,
-        chunk=2_000,
-        precision="tensorfloat32",
-    ),
+    config=TrainingConfig(holdout=0.1, chunk=2_000),
 )
 QUICK = Plan(
     alphas=((0.0, 0.45, 1.0),),
