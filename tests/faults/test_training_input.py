@@ -173,7 +173,7 @@ def test_evaluation_before_the_end_is_refused(capsys, tmp_path):
 def test_unknown_environment_is_refused(capsys, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(recorded("chess")))
     expected = "no dataset is known for 'chess'; known: fair-taxi, pointmaze-2obj, pointmaze-3obj"
-    assert complaint(capsys, "resume", str(tmp_path)) == expected
+    assert complaint(capsys, "resume", str(tmp_path)).startswith(expected)
     with refused("no dataset is known for 'chess'"):
         Source("chess").dataset()
 

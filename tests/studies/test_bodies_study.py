@@ -36,7 +36,7 @@ TINY = {
         chunk=20,
         holdout=0.25,
         frequencies=2,
-        polish=False,
+        polish="none",
     ),
 }
 FIGURES = {
