@@ -31,6 +31,7 @@ PROBE = TrainingConfig(
     gamma=GAMMA,
     holdout=0.0,
     floor=0.0,
+    polish="layer",
 )
 DATASETS = {
     "random-0": uniform_episodes(deterministic_momdp(0), 250, seed=0),

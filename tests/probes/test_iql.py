@@ -1,5 +1,7 @@
 """ESR-IQL against dynamic programming on enumerated problems, and against known optima."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -189,7 +191,7 @@ def test_continuous_actions_find_the_known_optimum(shots):
         expectile=0.9,
         temperature=14.0,
         learning_rate=3e-3,
-        config=PROBE,
+        config=replace(PROBE, floor=0.01),
     )
     optimum = logs(np.array([8.0, 8.0]))
     score, twin = played(run.policy.policy), played(run.twin.policy)
