@@ -15,7 +15,9 @@ class TrainingConfig:
     hidden: tuple[int, ...] = (128, 128)
     """Widths of the hidden layers of ν and of the policies."""
     batch: int = 256
-    """Steps per update, in both stages."""
+    """Steps per update."""
+    cloning_batch: int | None = None
+    """Steps per update of the policies, if not as many."""
     window: int = 16
     """Of so many consecutive steps ν is evaluated once each, not twice (DICE)."""
     value_steps: int = 12_000
@@ -54,28 +56,25 @@ class TrainingConfig:
     """Frequencies at which continuous observations are also shown as sines, to tell near ones apart."""
     frequencies: int = 8
     """At which accrued reward and time are shown as sines; 3 was better in the mazes, 8 on Fair-Taxi."""
+    value_frequencies: int | None = None
+    """At which they are shown to ν or the values of ESR-IQL, if not as many."""
     components: int = 5
     """Gaussians in the policy mixture for continuous actions."""
     holdout: float | None = None
     """Share of episodes kept for choosing β; by default a tenth if there are several, else none."""
     precision: Literal["highest", "tensorfloat32", "bfloat16"] = "highest"
-    """Of matrix products, where the device offers a choice."""
+    """Of products in updates, where a device offers a choice; lower ones are too coarse for β below 1e-3."""
     chunk: int = 500
     """Updates between reports and checkpoints."""
 
     def __post_init__(self) -> None:
-        positive = {"batch": self.batch, "value_steps": self.value_steps, "cloning_steps": self.cloning_steps}
-        for name, value in {
-            **positive,
-            "window": self.window,
-            "chunk": self.chunk,
-            "components": self.components,
-        }.items():
-            if value < 1:
+        positive = ("batch", "cloning_batch", "value_steps", "cloning_steps", "window", "chunk", "components")
+        for name in (*positive, "frequencies", "value_frequencies"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, not {value}")
-        for name, count, least in (("waves", self.waves, 0), ("frequencies", self.frequencies, 1)):
-            if count < least:
-                raise InputError(f"{name} must be at least {least}, not {count}")
+        if self.waves < 0:
+            raise InputError(f"waves must be at least 0, not {self.waves}")
         if not self.hidden or min(self.hidden) < 1:
             raise InputError(f"hidden needs at least one positive width, not {self.hidden}")
         if self.holdout is not None and not 0 <= self.holdout < 1:

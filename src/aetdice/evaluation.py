@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
+from aetdice.data import Transform
 from aetdice.envs.batched import BatchedEnvironment
 from aetdice.envs.environment import Environment
+from aetdice.envs.transformed import TransformedBatch
 from aetdice.errors import InputError
 from aetdice.networks import Policy
 from aetdice.objectives import Objective, bsr, esr, lsr, ser
@@ -38,9 +40,15 @@ class Situation(NamedTuple):
 
 @eqx.filter_jit
 def rollout_returns(
-    policy: Policy, env: Environment, episodes: int, key: PRNGKeyArray, begin: Situation | None = None
+    policy: Policy,
+    env: Environment,
+    episodes: int,
+    key: PRNGKeyArray,
+    begin: Situation | None = None,
+    transform: Transform | None = None,
 ) -> Float[Array, "episodes m"]:
     """Returns of sampled episodes: policy and environment in one program."""
+    objectives = env.objectives if transform is None else transform.names(env.objectives)
 
     def episode(key: PRNGKeyArray) -> Float[Array, " m"]:
         first, key = jax.random.split(key)
@@ -50,11 +58,13 @@ def rollout_returns(
             key, act_key, step_key = jax.random.split(key, 3)
             action = policy.sample(env.observe(state), accrued, time, act_key)
             state, reward, terminated = env.step(step_key, state, action)
+            if transform is not None:
+                reward = transform(reward, env.observe(state))
             running = running & (time < env.horizon)
             accrued = accrued + jnp.where(running, reward.astype(accrued.dtype), 0)
             return (state, accrued, running & ~terminated, key), None
 
-        start = begin or Situation(env.reset(first), jnp.zeros(len(env.objectives)), jnp.zeros((), jnp.int32))
+        start = begin or Situation(env.reset(first), jnp.zeros(len(objectives)), jnp.zeros((), jnp.int32))
         carry = (start.state, start.accrued, jnp.ones((), bool), key)
         (_, accrued, _, _), _ = jax.lax.scan(step, carry, start.time + jnp.arange(env.horizon))
         return accrued
@@ -63,15 +73,21 @@ def rollout_returns(
 
 
 def sample_returns(
-    policy: Policy, env: Playable, episodes: int, seed: int, begin: Situation | None = None
+    policy: Policy,
+    env: Playable,
+    episodes: int,
+    seed: int,
+    begin: Situation | None = None,
+    transform: Transform | None = None,
 ) -> Float[np.ndarray, "episodes m"]:
-    """Returns of sampled episodes, on the host."""
+    """Returns of sampled episodes, on the host; of transformed rewards, where a policy knows no others."""
     if episodes < 1:
         raise InputError(f"at least one episode is needed, not {episodes}")
     if isinstance(env, Environment):
-        return np.asarray(rollout_returns(policy, env, episodes, jax.random.key(seed), begin))
+        return np.asarray(rollout_returns(policy, env, episodes, jax.random.key(seed), begin, transform))
     if begin is not None:
         raise InputError("a batched environment begins at its own reset")
+    env = env if transform is None else TransformedBatch(env, transform)
     parts = [
         _batched_returns(policy, env, min(TOGETHER, episodes - first), seed, first)
         for first in range(0, episodes, TOGETHER)

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from aetdice.checkpoints import read_arrays
+from aetdice.data import Transform, transform_from
 from aetdice.errors import InputError
 from aetdice.networks import (
     FREQUENCIES,
@@ -37,6 +38,8 @@ class ActingPolicy:
 
     policy: Policy
     details: dict[str, Any] = field(default_factory=dict)
+    transform: Transform | None = None
+    """What makes the rewards it is told those that it was trained with."""
     accrued: Float[np.ndarray, " m"] = field(init=False)
     time: int = field(init=False, default=0)
 
@@ -69,9 +72,12 @@ class ActingPolicy:
         return int(action) if isinstance(self.policy.head, Categorical) else np.asarray(action)
 
     def observe(self, reward: Any, next_observation: Any = None) -> None:
-        """Remember what the last action brought."""
-        del next_observation
+        """Remember what the last action brought; a policy with a transform is told the raw reward."""
         reward = np.asarray(reward, np.float64)
+        if self.transform is not None:
+            if next_observation is None:
+                raise InputError("this policy transforms rewards: give observe the next observation, too")
+            reward = self.transform(reward, np.asarray(next_observation, np.float64).reshape(-1))
         if reward.shape != self.accrued.shape or not np.all(np.isfinite(reward)):
             raise InputError(
                 f"a reward has {self.accrued.size} finite entries, one per objective, not {reward}"
@@ -97,6 +103,7 @@ class ActingPolicy:
                 "frequencies": encoder.frequencies,
             },
             "details": self.details,
+            "transform": None if self.transform is None else self.transform.record(),
         }
         if isinstance(head, GaussianMixture):
             arrays |= {"low": head.low, "high": head.high}
@@ -118,7 +125,9 @@ class ActingPolicy:
             description = json.loads(arrays.pop("description").tobytes())
             if description["format"] != FORMAT:
                 raise ValueError(f"format {description['format']}, not {FORMAT}")
-            return cls(_rebuild(arrays, description), description["details"])
+            record = description.get("transform")
+            transform = None if record is None else transform_from(record)
+            return cls(_rebuild(arrays, description), description["details"], transform)
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise InputError(f"{path.name} is not a policy that this version can read: {error}") from error
 

@@ -112,8 +112,8 @@ def train_policies(
     def shown_to(own: tuple[Lessons, Int[Array, ""]], step: Int[Array, ""]) -> tuple[Array, Array, Array]:
         lessons, seed = own
         key = jax.random.fold_in(_key(seed, 3), step)
-        rows = draw(lessons.tickets, key, config.batch)
-        weights = jnp.ones(config.batch) if lessons.weights is None else lessons.weights[rows]
+        rows = draw(lessons.tickets, key, config.cloning_batch or config.batch)
+        weights = jnp.ones(rows.shape) if lessons.weights is None else lessons.weights[rows]
         return rows, weights, jax.random.fold_in(key, 1)
 
     def update(
@@ -134,9 +134,16 @@ def fit_of_policies(states: CloningState, data: ResidentData) -> Float[Array, " 
 
 
 def _ahead(draw: Any, each: Any, steps: Int[Array, " chunk"]) -> Any:
-    """What every member draws at every step of a chunk, at once: many small draws are slow."""
-    members = eqx.filter_vmap(draw, in_axes=(eqx.if_array(0), None))
-    return jax.vmap(lambda step: members(each, step))(steps)
+    """What every member draws at every step of a chunk, at once: many small draws are slow.
+
+    Members take turns: to look up all their tickets together XLA would first build the indices.
+    """
+    arrays, rest = eqx.partition(each, eqx.is_array)
+
+    def turn(own: Any) -> Any:
+        return jax.vmap(lambda step: draw(eqx.combine(own, rest), step))(steps)
+
+    return jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), jax.lax.map(turn, arrays))
 
 
 def _scan(update: Any, states: Any, each: Any, drawn: Any, steps: Int[Array, " chunk"]) -> Any:

@@ -97,8 +97,12 @@ class Run:
     def evaluate(self, env: Playable, episodes: int = 2000, seed: int = 1234) -> dict[str, Any]:
         """The selected policy and its twin in an environment: sampled, under every standard objective."""
         objectives = standard_objectives(self.selected.objective)
+
+        def returns(acting: ActingPolicy) -> Float[np.ndarray, "episodes m"]:
+            return sample_returns(acting.policy, env, episodes, seed, transform=acting.transform)
+
         return {
-            name: evaluate_returns(sample_returns(acting.policy, env, episodes, seed), objectives)
+            name: evaluate_returns(returns(acting), objectives)
             for name, acting in (("policy", self.policy), ("twin", self.twin))
         }
 

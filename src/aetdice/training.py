@@ -6,6 +6,7 @@ depend on seed and step only, so a run killed at any moment resumes to the same 
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from jaxtyping import Array, Float, Int, UInt8
 from aetdice.algorithms.algorithm import Algorithm, StepReport
 from aetdice.algorithms.cloning import CloningState, Lessons, cloning_loss, draw
 from aetdice.config import TrainingConfig
-from aetdice.data import Episodes
+from aetdice.data import Episodes, Transform, transform_episodes
 from aetdice.data.resident import ResidentData, Steps
 from aetdice.errors import InputError
 from aetdice.keeping import Keeper, Report
@@ -50,6 +51,8 @@ from aetdice.results import versions
 from aetdice.runs import Member, Run, judge, select
 from aetdice.tracking import Tracker
 
+EXACT = "highest"
+"""The precision of all but the updates: ratios are differences of nearly equal numbers, over β."""
 PROBE_STEPS = 8192
 TWIN_RATE = 1e-3
 """The twins' learning rate, whatever the members'."""
@@ -80,6 +83,7 @@ def train(
     temperature: float | Sequence[float] | None = None,
     seed: int | Sequence[int] = 0,
     learning_rate: float | Sequence[float] = 1e-3,
+    transform: Transform | None = None,
     config: TrainingConfig | None = None,
     out: Path | str | None = None,
     report: Report | None = None,
@@ -89,11 +93,13 @@ def train(
 
     `algorithm` is aetdice, optidice or fairdice (which take β), esr-iql (expectile and
     temperature) or bc. Objectives must share their form and differ in parameters only, as
-    `[bsr(a) for a in …]` do. With `out`, metrics and checkpoints go there, and a run that was cut
-    off goes on from its last checkpoint when called again with the same arguments.
+    `[bsr(a) for a in …]` do. A `transform` is applied to the rewards first and travels with the
+    policies, which are then told raw rewards. With `out`, metrics and checkpoints go there, and a
+    run that was cut off goes on from its last checkpoint when called again with the same arguments.
     """
     started = time.perf_counter()
     config = config or TrainingConfig()
+    dataset = dataset if transform is None else transform_episodes(dataset, transform)
     horizon = int(dataset.lengths.max()) if horizon is None else horizon
     learner = algorithm_for(algorithm, horizon, config)
     objectives = [objective] if isinstance(objective, Objective) else list(objective)
@@ -101,10 +107,11 @@ def train(
     choices = members_of(dataset, objectives, learner, sweeps, learning_rate, seed)
     cohort = _cohort(dataset, choices, learner, horizon, config)
     encoder, head = encoder_for(dataset, horizon, learner, config), head_for(dataset, config)
-    with jax.default_matmul_precision(config.precision), Keeper[_State](out, report, trackers) as keeper:
+    values = replace(encoder, frequencies=config.value_frequencies or config.frequencies)
+    with jax.default_matmul_precision(EXACT), Keeper[_State](out, report, trackers) as keeper:
         state = keeper.resume(
             _State(
-                start_values(learner, encoder, cohort.hypers, cohort.seeds, cohort.training),
+                start_values(learner, values, cohort.hypers, cohort.seeds, cohort.training),
                 start_policies(encoder, head, config.hidden, cohort.policy_seeds),
                 value_step=jnp.zeros((), jnp.int32),
                 finished=jnp.zeros((), jnp.int32),
@@ -119,7 +126,7 @@ def train(
         state = _cloning_stage(state, cohort, lessons, keeper)
         held = reports if cohort.held_out is None else _reports(state, cohort, cohort.held_out)
     members = [
-        _member({"algorithm": algorithm, **choice}, cohort, state, i, reports[i], held[i], lessons)
+        _member({"algorithm": algorithm, **choice}, cohort, state, i, reports[i], held[i], lessons, transform)
         for i, choice in enumerate(choices)
     ]
     seconds = time.perf_counter() - started
@@ -190,7 +197,8 @@ def _value_stage(state: _State, cohort: _Cohort, keeper: Keeper[_State]) -> _Sta
     learner, hypers, total = cohort.learner, cohort.hypers, cohort.learner.steps
     while (step := int(state.value_step)) < total:
         steps = jnp.arange(step, min(step + cohort.config.chunk, total))
-        values = train_values(learner, state.values, hypers, cohort.seeds, cohort.training, steps)
+        with jax.default_matmul_precision(cohort.config.precision):
+            values = train_values(learner, state.values, hypers, cohort.seeds, cohort.training, steps)
         state = state._replace(values=values, value_step=steps[-1] + 1)
         metrics = jax.tree.map(np.asarray, report_values(learner, values, hypers, cohort.probe))
         done = int(state.value_step)
@@ -226,7 +234,8 @@ def _cloning_stage(state: _State, cohort: _Cohort, lessons: Lessons, keeper: Kee
     config, total = cohort.config, cohort.config.cloning_steps
     while (step := int(state.cloning_step)) < total:
         steps = jnp.arange(step, min(step + config.chunk, total))
-        policies = train_policies(state.policies, lessons, rates, seeds, cohort.training, steps, config)
+        with jax.default_matmul_precision(config.precision):
+            policies = train_policies(state.policies, lessons, rates, seeds, cohort.training, steps, config)
         state = state._replace(policies=policies, cloning_step=steps[-1] + 1)
         fit = np.asarray(fit_of_policies(policies, cohort.probe))
         done = int(state.cloning_step)
@@ -244,6 +253,7 @@ def _member(
     report: StepReport,
     held_out: StepReport,
     lessons: Lessons,
+    transform: Transform | None,
 ) -> Member:
     policy, other = (member(state.policies, i).policy for i in (index, cohort.twins[index]))
     shown = member(lessons, index)
@@ -266,8 +276,8 @@ def _member(
     return Member(
         params=params,
         objective=objective,
-        policy=ActingPolicy(policy, details),
-        twin=ActingPolicy(other, {**details, "twin": True}),
+        policy=ActingPolicy(policy, details, transform),
+        twin=ActingPolicy(other, {**details, "twin": True}, transform),
         diagnostics=diagnostics,
         verdict=judge(diagnostics, cohort.learner.remedies),
     )

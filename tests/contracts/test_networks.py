@@ -13,6 +13,7 @@ from aetdice import InputError, bsr, esr, ser
 from aetdice.algorithms.dice import DiceHyper, DiceSetting, init_dual, step_rewards, update_dual
 from aetdice.data import augment
 from aetdice.data.resident import resident
+from aetdice.data.transforms import Chain, Scaling, WithoutBonus
 from aetdice.dice import FiniteHorizon, dual_loss
 from aetdice.networks import Categorical, Encoder, GaussianMixture, Nu, Policy
 from aetdice.objectives import ChiSquare, Identity
@@ -149,6 +150,19 @@ def test_policy_keeps_accrued_reward_and_time(acting):
     acting.reset()
     assert acting.time == 0
     np.testing.assert_array_equal(acting.accrued, [0, 0])
+
+
+def test_policy_with_a_transform_is_told_raw_rewards(acting, tmp_path):
+    chained = Chain((Scaling((2.0, 0.5)), WithoutBonus((1.0, 0.0))))
+    reshaping = dataclasses.replace(acting, transform=chained)
+    reshaping.save(tmp_path / "policy.npz")
+    for policy in (reshaping, ActingPolicy.load(tmp_path / "policy.npz")):
+        assert policy.transform == chained
+        policy.reset()
+        policy.observe([1.0, 2.0], observation(policy))
+        np.testing.assert_array_equal(policy.accrued, [1.0, 1.0])
+        with pytest.raises(InputError, match="this policy transforms rewards: give observe the next obs"):
+            policy.observe([1.0, 2.0])
 
 
 def test_policy_does_not_act_beyond_its_horizon(acting):

@@ -8,6 +8,7 @@ import pytest
 import scipy.stats
 
 from aetdice import InputError
+from aetdice.data.transforms import Scaling
 from aetdice.envs import FairTaxi, TwoStep
 from aetdice.envs.batched import GymnasiumBatch
 from aetdice.envs.gymnasium import GymnasiumEnvironment
@@ -53,6 +54,18 @@ def test_equal_seeds_give_equal_returns_and_others_do_not():
     one, again, other = (sample_returns(policy, env, 30, seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, again)
     assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("kind", ["inside", "batched"])
+def test_transformed_returns_are_those_of_the_scaled_rewards(kind):
+    """The policy is blind to accrued reward here, so that both walk alike."""
+    policy = random_policy(TAXI)
+    blind = eqx.tree_at(lambda p: p.net.weights[0], policy, replace_fn=jnp.zeros_like)
+    env = TAXI if kind == "inside" else batch_of(TAXI)
+    plain = sample_returns(blind, env, 20, seed=0)
+    scaled = sample_returns(blind, env, 20, seed=0, transform=Scaling((2.0, 0.5)))
+    assert np.ptp(plain, axis=0).min() > 0
+    np.testing.assert_allclose(scaled, plain * [2, 0.5], rtol=1e-5)
 
 
 class Mortal:

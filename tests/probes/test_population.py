@@ -1,5 +1,7 @@
 """A population is its members, trained together: no member feels the others."""
 
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -11,8 +13,9 @@ from aetdice.algorithms.diagnostics import report_ratios
 from aetdice.algorithms.dice import DiceHyper
 from aetdice.algorithms.learners import ALGORITHMS
 from aetdice.algorithms.polish import polish
-from aetdice.data import augment
+from aetdice.data import augment, transform_episodes
 from aetdice.data.resident import resident
+from aetdice.data.transforms import Scaling
 from aetdice.networks import Categorical, Encoder
 from aetdice.objectives import Identity
 from aetdice.population import member, stack, start_policies, start_values, train_policies, train_values
@@ -149,3 +152,26 @@ def test_objectives_of_one_short_name_are_selected_apart():
     assert [len(run.seeds_of(selection)) for selection in run.selections] == [2, 2]
     chosen = [run.members[selection.chosen].objective.name for selection in run.selections]
     assert chosen == [objective.name for objective in sums]
+
+
+def test_training_with_a_transform_is_training_on_transformed_data():
+    scaling = Scaling((2.0, 0.5))
+    inside = tiny_run(transform=scaling)
+    before = tiny_run(data=transform_episodes(tiny_episodes(), scaling))
+    for one, other in zip(parameters(inside), parameters(before), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert inside.policy.transform == inside.twin.transform == scaling
+    assert before.policy.transform is None
+
+
+def test_values_see_their_own_frequencies_and_policies_their_own_batch():
+    usual = tiny_run()
+    for change in ({"value_frequencies": 3}, {"cloning_batch": 32}):
+        other = tiny_run(config=dataclasses.replace(TINY, **change))
+        assert other.policy.policy.encoder.frequencies == TINY.frequencies
+        same = [np.array_equal(a, b) for a, b in zip(parameters(usual), parameters(other), strict=True)]
+        assert not all(same)
+    twins = leaves(usual.twin.policy)
+    later = tiny_run(config=dataclasses.replace(TINY, value_frequencies=3))
+    for one, other in zip(twins, leaves(later.twin.policy), strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from aetdice.data.episodes import Episodes
 from aetdice.errors import InputError
@@ -25,7 +25,7 @@ class Transform(abc.ABC):
 
     @abc.abstractmethod
     def __call__(
-        self, rewards: Float[Any, "*b m"], next_observations: Float[Any, "*b o"]
+        self, rewards: Float[Any, "*b m"], next_observations: Shaped[Any, "*b o"]
     ) -> Float[Any, "*b k"]:
         """The transformed rewards of one step, or of many."""
 
@@ -68,7 +68,7 @@ class MinMax(Transform):
         return cls(tuple(low.tolist()), tuple(high.tolist()), tuple(scale or [1.0] * len(low)))
 
     def __call__(
-        self, rewards: Float[Any, "*b m"], next_observations: Float[Any, "*b o"]
+        self, rewards: Float[Any, "*b m"], next_observations: Shaped[Any, "*b o"]
     ) -> Float[Any, "*b k"]:
         del next_observations
         low, high, scale = (_like(rewards, values) for values in (self.low, self.high, self.scale))
@@ -95,7 +95,7 @@ class Scaling(Transform):
         return cls(tuple(c / (high - low) for c, low, high in spans))
 
     def __call__(
-        self, rewards: Float[Any, "*b m"], next_observations: Float[Any, "*b o"]
+        self, rewards: Float[Any, "*b m"], next_observations: Shaped[Any, "*b o"]
     ) -> Float[Any, "*b k"]:
         del next_observations
         return rewards * _like(rewards, self.factors)
@@ -113,7 +113,7 @@ class SpeedAndEffort(Transform):
         _freeze(self, "rest")
 
     def __call__(
-        self, rewards: Float[Any, "*b m"], next_observations: Float[Any, "*b o"]
+        self, rewards: Float[Any, "*b m"], next_observations: Shaped[Any, "*b o"]
     ) -> Float[Any, "*b k"]:
         del next_observations
         speed, energy = _columns(rewards, 2, self.kind)
@@ -134,7 +134,7 @@ class WithoutBonus(Transform):
         _freeze(self, "bonus")
 
     def __call__(
-        self, rewards: Float[Any, "*b m"], next_observations: Float[Any, "*b o"]
+        self, rewards: Float[Any, "*b m"], next_observations: Shaped[Any, "*b o"]
     ) -> Float[Any, "*b k"]:
         del next_observations
         return rewards - _like(rewards, self.bonus)
@@ -162,7 +162,7 @@ class Safety(Transform):
                 raise InputError(f"an entry of the observation is counted from 0, not {entry!r}")
 
     def __call__(
-        self, rewards: Float[Any, "*b m"], next_observations: Float[Any, "*b o"]
+        self, rewards: Float[Any, "*b m"], next_observations: Shaped[Any, "*b o"]
     ) -> Float[Any, "*b k"]:
         height = next_observations[..., self.height_entry].astype(rewards.dtype)
         angle = next_observations[..., self.angle_entry].astype(rewards.dtype)
@@ -182,7 +182,7 @@ class Chain(Transform):
     transforms: tuple[Transform, ...] = ()
 
     def __call__(
-        self, rewards: Float[Any, "*b m"], next_observations: Float[Any, "*b o"]
+        self, rewards: Float[Any, "*b m"], next_observations: Shaped[Any, "*b o"]
     ) -> Float[Any, "*b k"]:
         for transform in self.transforms:
             rewards = transform(rewards, next_observations)
