@@ -65,7 +65,6 @@ FULL = Plan(
         holdout=0.1,
         chunk=4_000,
         frequencies=3,
-        precision="tensorfloat32",
     ),
 )
 QUICK = replace(

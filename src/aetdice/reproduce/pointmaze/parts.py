@@ -36,15 +36,19 @@ def parts_of(plan: Plan) -> list[Part]:
         )
         for group in plan.groups
     ]
-    longer = replace(plan, config=replace(plan.config, value_steps=plan.iql_steps))
+    iql_plan = replace(plan, config=replace(plan.config, value_steps=plan.iql_steps, batch=plan.iql_batch))
+    # In short trainings of the discounted flow the last layer matters: docs/baselines.md.
+    polished = replace(plan, config=replace(plan.config, polish="layer"))
     iql = {"expectile": plan.expectiles, "temperature": plan.temperatures}
     others = [
         _population(
             "aetdice-linear", plan, "aetdice", _named("AETDICE", linear), {"beta": plan.linear_betas}
         ),
-        _population("optidice", plan, "optidice", _named("OptiDICE", linear), {"beta": plan.optidice_betas}),
-        _population("fairdice", plan, "fairdice", {"FairDICE SER": ser()}, {"beta": plan.fairdice_betas}),
-        _population("esr-iql", longer, "esr-iql", {"ESR-IQL": esr(threshold=threshold)}, iql),
+        _population(
+            "optidice", polished, "optidice", _named("OptiDICE", linear), {"beta": plan.optidice_betas}
+        ),
+        _population("fairdice", polished, "fairdice", {"FairDICE SER": ser()}, {"beta": plan.fairdice_betas}),
+        _population("esr-iql", iql_plan, "esr-iql", {"ESR-IQL": esr(threshold=threshold)}, iql),
     ]
     return [_reference(plan), *groups, *others, *coverage.parts_of(plan)]
 

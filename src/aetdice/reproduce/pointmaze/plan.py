@@ -46,7 +46,8 @@ class Plan:
     temperatures: tuple[float, ...]
     """Of ESR-IQL; nothing but the environment tells its settings apart, so the first ones are taken."""
     iql_steps: int
-    """Its updates of the values, which travel one step of the horizon at a time."""
+    """Its updates of the values, which travel one step of the horizon at a time: many, of fewer steps."""
+    iql_batch: int
     seeds: tuple[int, ...]
     episodes: int
     """Evaluation episodes per policy."""
@@ -64,7 +65,7 @@ class Plan:
         return MAZES[self.maze]()
 
 
-NINE = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
+NINE = (1e-2, 3e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5, 2e-5, 1e-5)
 FULL = Plan(
     maze="pointmaze-2obj",
     groups=(("ESR",), ("BSR 0.5",), ("SER",)),
@@ -73,24 +74,26 @@ FULL = Plan(
     optidice_betas=(30.0, 10.0, 3.0),
     fairdice_betas=(1.0, 3e-1, 1e-1, 3e-2, 1e-2),
     expectiles=(0.85, 0.8, 0.9),
-    temperatures=(14.0, 10.0, 18.0),
-    iql_steps=60_000,
+    temperatures=(14.0,),
+    iql_steps=80_000,
+    iql_batch=512,
     seeds=(0, 1, 2),
     episodes=1000,
     step=5,
     config=TrainingConfig(
         hidden=(256, 256),
-        batch=512,
-        value_steps=60_000,
-        cloning_steps=16_000,
-        dropout=0.1,
+        batch=2048,
+        cloning_batch=512,
+        value_steps=80_000,
+        cloning_steps=24_000,
+        dropout=0.2,
         holdout=0.1,
         chunk=4_000,
         waves=3,
         frequencies=3,
-        precision="tensorfloat32",
+        value_frequencies=6,
     ),
-    coverage_beta=3e-4,
+    coverage_beta=2e-4,
     coverage_seeds=(0, 1, 2),
     arms=(2, 3, 4),
 )
@@ -102,8 +105,8 @@ QUICK = replace(
     optidice_betas=(10.0,),
     fairdice_betas=(3e-1,),
     expectiles=(0.85,),
-    temperatures=(14.0,),
     iql_steps=12_000,
+    iql_batch=256,
     seeds=(0,),
     episodes=500,
     step=10,
