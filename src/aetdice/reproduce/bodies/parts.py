@@ -57,8 +57,9 @@ def _facts(scene: Scene, plan: Plan, **more: Any) -> dict[str, Any]:
 
 def _training(population: Population, scene: Scene, plan: Plan) -> Part:
     algorithm, names = population.algorithm, list(population.rows)
-    steps = plan.iql_steps if algorithm == "esr-iql" else plan.config.value_steps
-    config = replace(plan.config, value_steps=steps)
+    config = plan.config
+    if algorithm == "esr-iql":
+        config = replace(config, value_steps=plan.iql_steps, batch=plan.iql_batch)
     grid = _grid(algorithm, plan)
     facts = _facts(
         scene,

@@ -25,7 +25,8 @@ class Plan:
     temperatures: tuple[float, ...]
     """Of ESR-IQL; nothing but the environment tells its settings apart, so the first ones are taken."""
     iql_steps: int
-    """Its updates of the values, which travel one step of the horizon at a time."""
+    """Its updates of the values, which travel one step of the horizon at a time: many, of fewer steps."""
+    iql_batch: int
     seeds: tuple[int, ...]
     episodes: int
     """Evaluation episodes per policy."""
@@ -54,17 +55,18 @@ FULL = Plan(
     expectiles=(0.85, 0.8, 0.9),
     temperatures=(14.0,),
     iql_steps=60_000,
+    iql_batch=512,
     seeds=(0, 1, 2, 3, 4),
     episodes=100,
     config=TrainingConfig(
-        hidden=(256, 256, 256),
-        batch=512,
-        value_steps=40_000,
+        hidden=(256, 256),
+        batch=2048,
+        cloning_batch=512,
+        value_steps=80_000,
         cloning_steps=20_000,
-        dropout=0.1,
         holdout=0.1,
         chunk=4_000,
-        frequencies=3,
+        value_frequencies=5,
     ),
 )
 QUICK = replace(
@@ -75,17 +77,17 @@ QUICK = replace(
     discounted_betas=(1e-1,),
     expectiles=(0.85,),
     iql_steps=6_000,
+    iql_batch=256,
     seeds=(0,),
     episodes=40,
     config=TrainingConfig(
-        hidden=(128, 128),
+        hidden=(256, 256),
         batch=256,
         value_steps=6_000,
-        cloning_steps=4_000,
-        dropout=0.1,
+        cloning_steps=8_000,
         holdout=0.1,
         chunk=500,
-        frequencies=3,
+        value_frequencies=5,
     ),
 )
 
