@@ -58,6 +58,8 @@ class TrainingConfig:
     """At which accrued reward and time are shown as sines; 3 was better in the mazes, 8 on Fair-Taxi."""
     value_frequencies: int | None = None
     """At which they are shown to ν or the values of ESR-IQL, if not as many."""
+    value_gain: float = 1.0
+    """Factor of continuous observations as ν or these values see them: small where strides swing them."""
     components: int = 5
     """Gaussians in the policy mixture for continuous actions."""
     holdout: float | None = None
@@ -73,6 +75,8 @@ class TrainingConfig:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{name} must be at least 1, not {value}")
+        if not 0 < self.value_gain < np.inf:
+            raise InputError(f"value_gain must be positive, not {self.value_gain}")
         if self.waves < 0:
             raise InputError(f"waves must be at least 0, not {self.waves}")
         if not self.hidden or min(self.hidden) < 1:

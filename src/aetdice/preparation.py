@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -131,6 +132,12 @@ def encoder_for(dataset: Episodes, horizon: int, algorithm: Algorithm, config: T
         waves=0 if discrete else config.waves,
         frequencies=config.frequencies,
     )
+
+
+def encoder_of_values(encoder: Encoder, config: TrainingConfig) -> Encoder:
+    """The policies' encoder with what ν, or the values of ESR-IQL, see differently."""
+    frequencies = config.value_frequencies or encoder.frequencies
+    return replace(encoder, spread=encoder.spread / config.value_gain, frequencies=frequencies)
 
 
 def head_for(dataset: Episodes, config: TrainingConfig) -> PolicyHead:

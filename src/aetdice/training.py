@@ -6,7 +6,6 @@ depend on seed and step only, so a run killed at any moment resumes to the same 
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,6 +38,7 @@ from aetdice.population import (
 from aetdice.preparation import (
     algorithm_for,
     encoder_for,
+    encoder_of_values,
     fingerprint,
     head_for,
     hyper_of,
@@ -107,11 +107,12 @@ def train(
     choices = members_of(dataset, objectives, learner, sweeps, learning_rate, seed)
     cohort = _cohort(dataset, choices, learner, horizon, config)
     encoder, head = encoder_for(dataset, horizon, learner, config), head_for(dataset, config)
-    values = replace(encoder, frequencies=config.value_frequencies or config.frequencies)
     with jax.default_matmul_precision(EXACT), Keeper[_State](out, report, trackers) as keeper:
         state = keeper.resume(
             _State(
-                start_values(learner, values, cohort.hypers, cohort.seeds, cohort.training),
+                start_values(
+                    learner, encoder_of_values(encoder, config), cohort.hypers, cohort.seeds, cohort.training
+                ),
                 start_policies(encoder, head, config.hidden, cohort.policy_seeds),
                 value_step=jnp.zeros((), jnp.int32),
                 finished=jnp.zeros((), jnp.int32),

@@ -11,13 +11,15 @@ from lessons import tiny_episodes
 
 from aetdice import InputError, bsr, esr, ser
 from aetdice.algorithms.dice import DiceHyper, DiceSetting, init_dual, step_rewards, update_dual
+from aetdice.config import TrainingConfig
 from aetdice.data import augment
 from aetdice.data.resident import resident
 from aetdice.data.transforms import Chain, Scaling, WithoutBonus
 from aetdice.dice import FiniteHorizon, dual_loss
-from aetdice.networks import Categorical, Encoder, GaussianMixture, Nu, Policy
+from aetdice.networks import FREQUENCIES, Categorical, Encoder, GaussianMixture, Nu, Policy
 from aetdice.objectives import ChiSquare, Identity
 from aetdice.policies import ActingPolicy
+from aetdice.preparation import encoder_of_values
 from aetdice.results import write_arrays
 
 KEY = jax.random.key(0)
@@ -119,6 +121,17 @@ def test_waves_tell_near_observations_apart():
     )
     assert np.abs(nearer).max() > 5 * np.abs(near).max()
     assert wavy.features == 2 + 2 * 2 * 4 + 2 + 2 * 2 * 2 + 2 * 2
+
+
+def test_values_see_observations_through_their_gain():
+    plain = encoder(discrete=False)
+    damped = encoder_of_values(plain, TrainingConfig(value_gain=0.1, value_frequencies=2))
+    at, centre = jnp.asarray([0.7, -2.0]), jnp.asarray(plain.centre)
+    one, other = (np.asarray(e(at, jnp.zeros(2), jnp.asarray(0)))[:2] for e in (plain, damped))
+    assert np.all(one != 0)
+    np.testing.assert_allclose(other, 0.1 * one, rtol=1e-5)
+    assert (damped.frequencies, plain.frequencies) == (2, FREQUENCIES)
+    assert np.allclose(damped(centre, jnp.zeros(2), jnp.asarray(0))[:2], 0)
 
 
 def test_saved_policy_keeps_its_waves(tmp_path):
