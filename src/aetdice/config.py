@@ -38,6 +38,8 @@ class TrainingConfig:
     """Share of cloning steps drawn from the behaviour, for states the ratios leave out."""
     dropout: float = 0.0
     """Share of a policy's hidden units left out of each cloning update, against learning steps by heart."""
+    foresight: int = 0
+    """A policy is shown a step as often as it and so many steps after it weigh on average."""
     extraction: Literal["drawn", "weighted"] = "drawn"
     """Show a policy steps as often as they weigh, or all alike with weights in the loss."""
     divergence: Literal["chi2", "soft-chi2", "kl"] = "chi2"
@@ -77,8 +79,9 @@ class TrainingConfig:
                 raise InputError(f"{name} must be at least 1, not {value}")
         if not 0 < self.value_gain < np.inf:
             raise InputError(f"value_gain must be positive, not {self.value_gain}")
-        if self.waves < 0:
-            raise InputError(f"waves must be at least 0, not {self.waves}")
+        for name in ("waves", "foresight"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} must be at least 0, not {getattr(self, name)}")
         if not self.hidden or min(self.hidden) < 1:
             raise InputError(f"hidden needs at least one positive width, not {self.hidden}")
         if self.holdout is not None and not 0 <= self.holdout < 1:

@@ -66,7 +66,9 @@ FULL = Plan(
         cloning_steps=20_000,
         holdout=0.1,
         chunk=4_000,
+        foresight=HORIZON,
         value_frequencies=5,
+        value_gain=0.1,
     ),
 )
 QUICK = replace(
@@ -87,7 +89,9 @@ QUICK = replace(
         cloning_steps=8_000,
         holdout=0.1,
         chunk=500,
+        foresight=HORIZON,
         value_frequencies=5,
+        value_gain=0.1,
     ),
 )
 
