@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from aetdice.behaviours import load_behaviour
+from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
 from aetdice.keeping import Report
 from aetdice.objectives import Objective
 from aetdice.reproduce.bodies.datasets import behaviour_hash, reshaped_episodes
 from aetdice.reproduce.bodies.measure import record, scores_of, stage_for
-from aetdice.reproduce.bodies.plan import Plan
+from aetdice.reproduce.bodies.plan import VALUE_FREQUENCIES, VALUE_GAIN, Plan
 from aetdice.reproduce.bodies.scenes import Population, Scene, in_units_of_data
 from aetdice.reproduce.bodies.watch import WatchedBody
 from aetdice.reproduce.members import measure
@@ -57,9 +58,7 @@ def _facts(scene: Scene, plan: Plan, **more: Any) -> dict[str, Any]:
 
 def _training(population: Population, scene: Scene, plan: Plan) -> Part:
     algorithm, names = population.algorithm, list(population.rows)
-    config = plan.config
-    if algorithm == "esr-iql":
-        config = replace(config, value_steps=plan.iql_steps, batch=plan.iql_batch)
+    config = _config(algorithm, plan)
     grid = _grid(algorithm, plan)
     facts = _facts(
         scene,
@@ -92,6 +91,17 @@ def _training(population: Population, scene: Scene, plan: Plan) -> Part:
         return {**found, "transform": transform.record(), "objectives": list(dataset.objectives)}
 
     return Part(part_name(scene, population.name), facts, work)
+
+
+def _config(algorithm: str, plan: Plan) -> TrainingConfig:
+    """Baselines learn as their own papers have it."""
+    if algorithm == "esr-iql":
+        return replace(plan.config, value_steps=plan.iql_steps, batch=plan.iql_batch)
+    if algorithm != "aetdice":
+        return plan.config
+    return replace(
+        plan.config, foresight=plan.horizon, value_frequencies=VALUE_FREQUENCIES, value_gain=VALUE_GAIN
+    )
 
 
 def _grid(algorithm: str, plan: Plan) -> Mapping[str, tuple[float, ...]]:

@@ -7,6 +7,10 @@ from aetdice.envs.bodies.body import HORIZON
 from aetdice.reproduce.bodies.scenes import Convex, Efficiency, Scene
 
 
+VALUE_FREQUENCIES, VALUE_GAIN = 5, 0.1
+"""What AETDICE's ν sees; docs/bodies.md has the trials that chose them."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """One study: its tables, and what is spent on each."""
@@ -66,9 +70,6 @@ FULL = Plan(
         cloning_steps=20_000,
         holdout=0.1,
         chunk=4_000,
-        foresight=HORIZON,
-        value_frequencies=5,
-        value_gain=0.1,
     ),
 )
 QUICK = replace(
@@ -89,9 +90,6 @@ QUICK = replace(
         cloning_steps=8_000,
         holdout=0.1,
         chunk=500,
-        foresight=HORIZON,
-        value_frequencies=5,
-        value_gain=0.1,
     ),
 )
 
