@@ -6,7 +6,6 @@ from aetdice.config import TrainingConfig
 from aetdice.envs.bodies.body import HORIZON
 from aetdice.reproduce.bodies.scenes import Convex, Efficiency, Scene
 
-
 VALUE_FREQUENCIES, VALUE_GAIN = 5, 0.1
 """What AETDICE's ν sees; docs/bodies.md has the trials that chose them."""
 
