@@ -1,6 +1,6 @@
 """How good a policy is in its environment: sampled actions, many episodes at once."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import equinox as eqx
@@ -93,6 +93,25 @@ def sample_returns(
         for first in range(0, episodes, TOGETHER)
     ]
     return np.concatenate(parts)
+
+
+def sample_returns_of(
+    policies: Sequence[Policy], env: Environment, episodes: int, seed: int
+) -> list[Float[np.ndarray, "episodes m"]]:
+    """Of every policy as `sample_returns` has it, in one program; the policies share their shape."""
+    parts = [eqx.partition(policy, eqx.is_array) for policy in policies]
+    arrays = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(arrays for arrays, _ in parts))
+    return list(np.asarray(_rollouts(arrays, parts[0][1], env, episodes, jax.random.key(seed))))
+
+
+@eqx.filter_jit
+def _rollouts(
+    arrays: Any, rest: Any, env: Environment, episodes: int, key: PRNGKeyArray
+) -> Float[Array, "policies episodes m"]:
+    def rollout(own: Any) -> Float[Array, "episodes m"]:
+        return rollout_returns(eqx.combine(own, rest), env, episodes, key)
+
+    return jax.vmap(rollout)(arrays)
 
 
 def _batched_returns(

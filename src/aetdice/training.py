@@ -6,6 +6,7 @@ depend on seed and step only, so a run killed at any moment resumes to the same 
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ from aetdice.data import Episodes, Transform, transform_episodes
 from aetdice.data.resident import ResidentData, Steps
 from aetdice.errors import InputError
 from aetdice.keeping import Keeper, Report
+from aetdice.machine import cores
 from aetdice.networks import Policy
 from aetdice.objectives import Objective
 from aetdice.policies import ActingPolicy
@@ -221,10 +223,16 @@ def _check_finite(metrics: dict[str, Float[np.ndarray, "members ..."]], step: in
 def _finish_stage(state: _State, cohort: _Cohort, keeper: Keeper[_State]) -> _State:
     if int(state.finished):
         return state
+
+    def finish(i: int) -> Any:
+        with jax.default_matmul_precision(EXACT):  # a thread has its own
+            return cohort.learner.finish(member(state.values, i), member(cohort.hypers, i), cohort.training)
+
     count, done = len(cohort.twins), []
-    for i in range(count):
-        done.append(cohort.learner.finish(member(state.values, i), member(cohort.hypers, i), cohort.training))
-        keeper.tell("polish", i + 1, count, {})
+    with ThreadPoolExecutor(cores()) as threads:
+        for finished in threads.map(finish, range(count)):
+            done.append(finished)
+            keeper.tell("polish", len(done), count, {})
     state = state._replace(values=stack(done), finished=jnp.ones((), jnp.int32))
     keeper.save(state)
     return state

@@ -137,35 +137,49 @@ def test_the_paper_s_rows_are_trained_and_its_columns_scored():
     assert paper_rows(Efficiency("walker2d", "expert", False)) == {}
 
 
-def made_up(values) -> dict:
-    """A row whose seeds score the values under everything."""
+def made_up(values) -> list[dict]:
+    """Seeds that score the values under everything."""
     names = (*CONVEX, "trained")
-    seeds = [
+    return [
         {
             "seed": i,
             "scores": {n: {"value": value, "low": value - 0.1, "high": value + 0.1} for n in names},
             "mean_returns": [1.0, 2.0],
             "upright": 1.0,
             "shares": {"A": 0.5, "B": 0.5, "C": 0.0, "other": 0.0},
-            "twin": 1.0,
-            "diagnostics": {},
         }
         for i, value in enumerate(values)
     ]
-    return {"settings": [{"params": {}, "seeds": seeds}], "selected": 0, "best": 0, "rule": ""}
+
+
+def made_up_parts(name: str, row: str, values) -> dict:
+    """A training with two settings, and the walks of the second."""
+    diagnosed = {"seeds": [{"seed": 0, "diagnostics": {"flow_violation": 0.1}}]}
+    settings = [{"params": {"algorithm": name, "beta": beta}, **diagnosed} for beta in (1.0, 0.1)]
+    trained = {"settings": settings, "selected": 1, "rule": "the rule"}
+    walked = {"setting": 1, "seeds": made_up(values), "scores": {"1": float(np.mean(values))}}
+    return {
+        f"expert-1-1-{name}": {"objectives": ["x-speed", "y-speed"], "rows": {row: trained}},
+        f"expert-1-1-{name}-walks": {"rows": {row: walked}, "twins": made_up([1.0, 1.5])},
+    }
 
 
 def test_spread_is_over_seeds_and_leads_are_counted_in_it():
     scene = Convex("ant", "expert", (1.0, 1.0))
-    part = {"objectives": ["x-speed", "y-speed"], "twins": made_up([1.0, 1.5])["settings"][0]["seeds"]}
-    results = {
-        "expert-1-1-aetdice": {**part, "rows": {"AETDICE": made_up([3.0, 5.0])}},
-        "expert-1-1-fairdice": {**part, "rows": {"FairDICE": made_up([1.0, 2.0])}},
-    }
+    other = made_up_parts("optidice", "Lin-[1, 0]", [1.0, 2.0])
+    results = made_up_parts("aetdice", "AETDICE", [3.0, 5.0]) | other
     merged = merge(results, scene, 500)
-    assert list(merged["rows"]) == ["AETDICE", "FairDICE", "cloning", "cloning, state only"]
-    found = merged["rows"]["AETDICE"]["settings"][0]["scores"]["G, F"]
+    assert list(merged["rows"]) == ["AETDICE", "Lin-[1, 0]", "cloning", "cloning, state only"]
+    row = merged["rows"]["AETDICE"]
+    found = row["scores"]["G, F"]
     assert (found["mean"], found["sd"]) == pytest.approx((4.0, math.sqrt(2)))
-    assert "G, F: AETDICE leads FairDICE by 2.5 (1.8 s.d.)" in str(verdict(merged, "selected"))
+    assert row["params"] == {"beta": 0.1}
+    assert [(s["score"], s["selected"]) for s in row["settings"]] == [(None, False), (4.0, True)]
+    assert "G, F: AETDICE leads Lin-[1, 0] by 2.5 (1.8 s.d.)" in str(verdict(merged))
+    del results["expert-1-1-aetdice-walks"]
+    assert "AETDICE" not in merge(results, scene, 500)["rows"]
+
+
+def test_spreads_are_shown_to_the_place_of_their_means():
     assert spread({"mean": 1089.56, "sd": 27.6}) == "1089.6 ± 27.6"
     assert spread({"mean": 0.0512, "sd": None}) == "0.051"

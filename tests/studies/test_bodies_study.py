@@ -25,7 +25,7 @@ TINY = {
     "trajectories": EPISODES,
     "reference": 5,
     "betas": (1.0, 0.3),
-    "iql_steps": 20,
+    "baseline_steps": 20,
     "episodes": EPISODES,
     "horizon": 20,
     "config": TrainingConfig(
@@ -68,6 +68,10 @@ def shown(results, plan, folder) -> str:
     return console.export_text()
 
 
+def with_walks(names: list[str]) -> list[str]:
+    return [part for name in names for part in (name, f"{name}-walks")]
+
+
 @pytest.mark.parametrize("study", PLANS)
 def test_every_part_is_measured_merged_and_shown(study, shipped, monkeypatch, tmp_path):
     monkeypatch.setattr(parts, "train", untrained)
@@ -75,8 +79,7 @@ def test_every_part_is_measured_merged_and_shown(study, shipped, monkeypatch, tm
     results = complete(parts_of(plan), folder)
     text = " ".join(shown(results, plan, folder).split())  # long titles are broken
     for scene in plan.scenes:
-        assert f"{scene.title}: settings chosen without the environment" in text
-        assert f"{scene.title}: settings chosen by looking at the environment" in text
+        assert f"{scene.title} (the paper's)" in text
         assert set(paper_rows(scene)) <= {*_rows(results, scene.name), "cloning"}
         assert results[f"{scene.name}-reference"]["references"]["data"]["episodes"] == EPISODES
     for words in ("standing still", "without and with the safety utility"):
@@ -97,10 +100,9 @@ def _rows(results, scene: str) -> list[str]:
 def test_the_ant_s_figure_shows_the_kept_ways(shipped, monkeypatch, tmp_path):
     monkeypatch.setattr(parts, "train", untrained)
     plan = tiny("ant")
-    results = complete(parts_of(plan), tmp_path / "ant", ["expert-1-1-aetdice"])
+    results = complete(parts_of(plan), tmp_path / "ant", with_walks(["expert-1-1-aetdice"]))
     shown(results, plan, tmp_path / "ant")
-    row = results["expert-1-1-aetdice"]["rows"]["AETDICE"]
-    seed = row["settings"][row["selected"]]["seeds"][0]
+    [seed] = results["expert-1-1-aetdice-walks"]["rows"]["AETDICE"]["seeds"]
     panel = json.loads((tmp_path / "ant" / "behaviours-expert-1-1.json").read_text())["panels"]["AETDICE"]
     assert panel["shares"] == seed["shares"]
     assert [path["way"] for path in panel["paths"]] == seed["ways"]
@@ -128,12 +130,30 @@ def test_parts_may_be_missing(shipped, tmp_path):
 )
 def test_parts_are_trained(study, names, shipped, tmp_path):
     plan = tiny(study)
-    results = complete(parts_of(plan), tmp_path, names)
-    assert list(results) == names
+    results = complete(parts_of(plan), tmp_path, with_walks(names))
+    assert list(results) == with_walks(names)
     assert "cloning" in shown(results, plan, tmp_path)
-    for row in (row for part in results.values() for row in part["rows"].values()):
-        for setting in row["settings"]:
-            assert np.isfinite(setting["seeds"][0]["scores"]["trained"]["value"])
+    for row in (row for name in names for row in results[f"{name}-walks"]["rows"].values()):
+        assert np.isfinite(row["seeds"][0]["scores"]["trained"]["value"])
+
+
+def test_walks_need_their_policies_and_go_on_where_they_stopped(shipped, monkeypatch, tmp_path):
+    monkeypatch.setattr(parts, "train", untrained)
+    plan, name = replace(tiny("ant"), seeds=(0, 1)), "expert-1-1-optidice"
+    with pytest.raises(InputError, match=f"do the part {name} first"):
+        complete(parts_of(plan), tmp_path, [f"{name}-walks"])
+    results = complete(parts_of(plan), tmp_path, with_walks([name]))
+    walked = results[f"{name}-walks"]
+    row = walked["rows"]["Lin-[1, 0]"]
+    assert set(row["scores"]) == {str(i) for i in results[name]["rows"]["Lin-[1, 0]"]["walking"]}
+    assert [seed["seed"] for seed in (*row["seeds"], *walked["twins"])] == [0, 1, 0, 1]
+    assert all(row["scores"][str(row["setting"])] >= score for score in row["scores"].values())
+    folder = tmp_path / "parts" / f"{name}-walks"
+    folder.with_suffix(".json").unlink()
+    (folder / "twin-1.json").unlink()
+    kept = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert complete(parts_of(plan), tmp_path, [f"{name}-walks"])[f"{name}-walks"] == walked
+    assert {name: (folder / name).stat().st_mtime_ns for name in kept} == kept
 
 
 # Data.

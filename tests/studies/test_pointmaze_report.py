@@ -86,9 +86,7 @@ def made_up(maze: str) -> dict[str, dict]:
     iql = [{"algorithm": "esr-iql", "expectile": 0.85, "temperature": t} for t in (14.0, 10.0)]
     return {
         "reference": reference,
-        "aetdice-esr": population(
-            {"AETDICE ESR": 7.0, "AETDICE BSR 0.5": 5.0, "AETDICE SER": 5.0}, goals, betas
-        ),
+        "aetdice": population({"AETDICE ESR": 7.0, "AETDICE BSR 0.5": 5.0, "AETDICE SER": 5.0}, goals, betas),
         "optidice": population({f"OptiDICE {name}": 4.0 for name in weights}, goals, betas[:1]),
         "esr-iql": population({"ESR-IQL": 6.0}, goals, iql),
         "endowed": {"objectives": [], "cases": [case]},
@@ -116,7 +114,7 @@ def test_tables_and_figures_render(maze, tmp_path):
         assert json.loads((tmp_path / f"{figure}.json").read_text())
 
 
-@pytest.mark.parametrize("missing", ["reference", "aetdice-esr", "optidice", "endowed", "goals-2"])
+@pytest.mark.parametrize("missing", ["reference", "aetdice", "optidice", "endowed", "goals-2"])
 def test_parts_may_be_missing(missing, tmp_path):
     results = made_up("pointmaze-2obj")
     del results[missing]

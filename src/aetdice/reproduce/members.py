@@ -1,17 +1,11 @@
-"""What the members of a population attain in an environment, setting by setting, as results keep it."""
+"""The members of a population row by row and setting by setting, as results keep them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 
-from aetdice.networks import Policy
-from aetdice.objectives import Objective
-from aetdice.runs import Run, Selection
-
-E = TypeVar("E")
+from aetdice.runs import Member, Run
 
 SEED = 2026
 DIAGNOSTICS = (
@@ -27,70 +21,42 @@ DIAGNOSTICS = (
 )
 
 
-@dataclass(frozen=True)
-class Stage(Generic[E]):
-    """Where policies perform, and what is kept of it."""
-
-    play: Callable[[Policy], E]
-    """The episodes of a policy."""
-    record: Callable[[E, Objective], dict[str, Any]]
-    """What results keep of them; `scores` has the objective given as `trained`."""
-    value: Callable[[E, Objective], float]
-    """J on the episodes."""
-    bulky: tuple[str, ...]
-    """Entries of the record that are kept of the selected and of the best setting only."""
-
-
-def measure(run: Run, names: Sequence[str], stage: Stage[E]) -> dict[str, Any]:
-    """Every setting of every row (named, in the order of the run's objectives), and the twins."""
-    twins = {
-        member.params["seed"]: stage.play(member.twin.policy)
-        for member in {member.params["seed"]: member for member in run.members}.values()
-    }
+def rows_of(
+    run: Run, names: Sequence[str], more: Callable[[int, Member], dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Rows named in the order of the run's objectives: diagnostics of every setting and seed, and `more`."""
     size = len(run.members) // len(names)
-    rows = {
-        name: _row(run, stage, twins, range(i * size, (i + 1) * size), run.selections[i])
-        for i, name in enumerate(names)
-    }
-    first = run.members[0].objective
-    own = [{"seed": seed, **stage.record(episodes, first)} for seed, episodes in sorted(twins.items())]
-    return {"rows": rows, "twins": own, "seconds": run.seconds}
+    return {name: _row(run, range(i * size, (i + 1) * size), i, more) for i, name in enumerate(names)}
 
 
 def _row(
-    run: Run, stage: Stage[E], twins: Mapping[int, E], members: range, selection: Selection
+    run: Run, members: range, objective: int, more: Callable[[int, Member], dict[str, Any]]
 ) -> dict[str, Any]:
     settings: dict[str, dict[str, Any]] = {}
     for index in members:
         member = run.members[index]
-        seed = member.params["seed"]
         own = {name: value for name, value in member.params.items() if name not in ("objective", "seed")}
         setting = settings.setdefault(str(own), {"params": own, "seeds": []})
         setting["seeds"].append(
             {
-                "seed": seed,
-                **stage.record(stage.play(member.policy.policy), member.objective),
-                "twin": stage.value(twins[seed], member.objective),
+                "seed": member.params["seed"],
+                **more(index, member),
                 "diagnostics": {n: member.diagnostics[n] for n in DIAGNOSTICS if n in member.diagnostics},
             }
         )
-    listed = list(settings.values())
-    means = [np.mean([s["scores"]["trained"]["value"] for s in row["seeds"]]) for row in listed]
-    best = int(np.argmax(means))
-    selected = (selection.chosen - members[0]) // (len(members) // len(listed))
-    for i, row in enumerate(listed):
-        for seed in row["seeds"] if i not in (best, selected) else ():
-            for entry in stage.bulky:
-                del seed[entry]
-    objective = run.members[members[0]].objective
+    trained, selection = run.members[members[0]].objective, run.selections[objective]
     return {
-        "objective": objective.name,
-        "data_score": float(objective(jnp.asarray(run.data_returns, jnp.float32))),
-        "settings": listed,
-        "selected": selected,
+        "objective": trained.name,
+        "data_score": float(trained(jnp.asarray(run.data_returns, jnp.float32))),
+        "settings": list(settings.values()),
+        "selected": (selection.chosen - members[0]) // (len(members) // len(settings)),
         "rule": selection.rule,
-        "best": best,
     }
+
+
+def one_of_each_seed(run: Run) -> dict[int, Member]:
+    """A member of each seed: those of one seed share their twin."""
+    return dict(sorted({member.params["seed"]: member for member in run.members}.items()))
 
 
 def rounded(values: Iterable[Iterable[float]]) -> list[list[float]]:

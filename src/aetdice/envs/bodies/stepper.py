@@ -1,7 +1,5 @@
 """Many bodies stepped at once by MuJoCo's threads."""
 
-import os
-
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -10,6 +8,7 @@ from aetdice.envs.bodies.body import NOISE, Body, find_body
 from aetdice.envs.bodies.models import engine, load_model
 from aetdice.envs.bodies.rules import Move
 from aetdice.errors import InputError
+from aetdice.machine import cores
 
 
 class BatchedBody:
@@ -31,7 +30,7 @@ class BatchedBody:
         self.body = find_body(body) if isinstance(body, str) else body
         self.horizon = self.body.horizon if horizon is None else horizon
         self.objectives = self.body.objectives
-        threads = _cores() if threads is None else threads
+        threads = cores() if threads is None else threads
         if self.horizon < 1:
             raise InputError(f"the horizon must be at least 1, not {self.horizon}")
         if not (np.isfinite(noise) and noise >= 0):
@@ -123,8 +122,3 @@ class BatchedBody:
     ) -> None:
         self._positions, self._velocities = positions, velocities
         self._ended = np.zeros(len(positions), dtype=bool)
-
-
-def _cores() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -32,6 +32,4 @@ def report(results: Mapping[str, Mapping[str, Any]], plan: Plan, folder: Path) -
 
 def _brief(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row without its episodes."""
-    bulky = ("lengths", "ways")
-    settings = [{k: v for k, v in setting.items() if k not in bulky} for setting in row["settings"]]
-    return {**row, "settings": settings}
+    return {name: value for name, value in row.items() if name not in ("lengths", "ways")}

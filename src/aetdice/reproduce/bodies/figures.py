@@ -21,19 +21,18 @@ FALLS = ("AETDICE CD(0.1)", "AETDICE safe-CD(0.1)", "AETDICE CD(0.5)", "AETDICE 
 
 def figures(merged: Mapping[str, Any], scene: Scene, horizon: int, folder: Path) -> None:
     """What a table has to show: where Ants go, and whether Walker2d stays up."""
-    chosen = {name: row["settings"][row["selected"]] for name, row in merged["rows"].items()}
     if isinstance(scene, Convex) and scene.body == "ant":
-        behaviours(scene, chosen, folder)
+        behaviours(scene, merged["rows"], folder)
     elif isinstance(scene, Efficiency) and scene.safe:
-        collapse(scene, chosen, horizon, folder)
+        collapse(scene, merged["rows"], horizon, folder)
 
 
-def behaviours(scene: Scene, chosen: Mapping[str, Any], folder: Path) -> None:
+def behaviours(scene: Scene, rows: Mapping[str, Any], folder: Path) -> None:
     """Shares of behaviours A, B and C over all episodes, and the x-y paths of some."""
     panels = {
-        name: {"shares": chosen[name]["shares"], "paths": _paths(chosen[name]["ways"])}
+        name: {"shares": rows[name]["shares"], "paths": _paths(rows[name]["ways"])}
         for name in PATHS
-        if name in chosen
+        if name in rows
     }
     if panels:
         stem = folder / f"behaviours-{scene.name}"
@@ -46,17 +45,17 @@ def _paths(ways: list[list[list[float]]]) -> list[dict[str, Any]]:
     return [{"behaviour": kind, "way": way} for kind, way in zip(kinds, ways, strict=True)]
 
 
-def collapse(scene: Scene, chosen: Mapping[str, Any], horizon: int, folder: Path) -> None:
+def collapse(scene: Scene, rows: Mapping[str, Any], horizon: int, folder: Path) -> None:
     """The share of episodes that are still up, and the torso's height in some of them."""
     times = list(range(0, horizon + 1, STRIDE))
     panels = {
         name: {
-            "up": [_still_up(np.array(chosen[name]["lengths"]), time, horizon) for time in times],
-            "upright": chosen[name]["upright"]["mean"],
-            "heights": [[place[1] for place in way] for way in chosen[name]["ways"]],
+            "up": [_still_up(np.array(rows[name]["lengths"]), time, horizon) for time in times],
+            "upright": rows[name]["upright"]["mean"],
+            "heights": [[place[1] for place in way] for way in rows[name]["ways"]],
         }
         for name in FALLS
-        if name in chosen
+        if name in rows
     }
     if panels:
         stem = folder / f"collapse-{scene.name}"

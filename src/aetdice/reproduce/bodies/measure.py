@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from aetdice.objectives import Objective
-from aetdice.reproduce.bodies.watch import Walked, WatchedBody
-from aetdice.reproduce.members import Stage, rounded
+from aetdice.reproduce.bodies.watch import Walked
+from aetdice.reproduce.members import rounded
 
 SHOWN = 30
 """Episodes of each seed whose way is kept."""
@@ -18,16 +17,6 @@ NARROW = float(np.tan(np.pi / 6))
 """Within 30° of an axis."""
 BEHAVIOURS = ("A", "B", "C", "other")
 """Of Ant: along x, along y, between them, anywhere else."""
-
-
-def stage_for(body: WatchedBody, columns: Mapping[str, Objective], episodes: int) -> Stage[Walked]:
-    name = body.body.body.name
-    return Stage[Walked](
-        play=lambda policy: body.play(policy, episodes),
-        record=lambda walked, objective: record(walked, {**columns, "trained": objective}, name),
-        value=lambda walked, objective: float(objective(jnp.asarray(walked.returns, jnp.float32))),
-        bulky=("lengths", "ways"),
-    )
 
 
 def record(walked: Walked, objectives: Mapping[str, Objective], body: str) -> dict[str, Any]:

@@ -6,16 +6,9 @@ from typing import Any
 import numpy as np
 
 from aetdice.reproduce.bodies.paper import paper_rows
-from aetdice.reproduce.bodies.parts import REFERENCE, part_name
+from aetdice.reproduce.bodies.parts import REFERENCE, part_name, walks_of
 from aetdice.reproduce.bodies.scenes import Scene
 from aetdice.reproduce.estimates import estimate
-
-CLONING = "cloning"
-STATE_ONLY = "cloning, state only"
-CHOICES = {
-    "selected": "settings chosen without the environment",
-    "best": "settings chosen by looking at the environment, for comparison",
-}
 
 Results = Mapping[str, Mapping[str, Any]]
 
@@ -26,18 +19,14 @@ def merge(results: Results, scene: Scene, horizon: int) -> dict[str, Any]:
     rows: dict[str, Any] = {}
     clones: dict[str, Any] = {}
     for population in scene.populations(horizon):
-        part = results.get(part_name(scene, population.name))
-        if part is None:
+        name = part_name(scene, population.name)
+        trained, walked = results.get(name), results.get(walks_of(name))
+        if trained is None or walked is None:
             continue
-        for name, row in part["rows"].items():
-            rows[name] = {
-                "rule": row["rule"],
-                "settings": [_setting(setting) for setting in row["settings"]],
-                "selected": row["selected"],
-                "best": row["best"],
-            }
-        clone = STATE_ONLY if population.algorithm in ("optidice", "fairdice") else CLONING
-        clones.setdefault(clone, _clone(part["twins"]))
+        for row, found in walked["rows"].items():
+            rows[row] = _row(trained["rows"][row], found)
+        if population.clones:
+            clones[population.clones] = {**_seeds(walked["twins"]), "params": {}, "settings": []}
     paper = paper_rows(scene)
     rows = {**rows, **clones}
     return {
@@ -50,26 +39,26 @@ def merge(results: Results, scene: Scene, horizon: int) -> dict[str, Any]:
 
 
 def _objectives(results: Results, scene: Scene) -> list[str]:
-    names = [part["objectives"] for name, part in results.items() if name.startswith(part_name(scene, ""))]
-    return names[0] if names else []
+    parts = (part for name, part in results.items() if name.startswith(part_name(scene, "")))
+    return next((part["objectives"] for part in parts if "objectives" in part), [])
 
 
-def _setting(entry: Mapping[str, Any]) -> dict[str, Any]:
-    seeds = entry["seeds"]
-    return {
-        **_seeds(seeds),
-        "params": {name: value for name, value in entry["params"].items() if name != "algorithm"},
-        "twin": float(np.mean([seed["twin"] for seed in seeds])),
-        "diagnostics": {
-            name: float(np.mean([seed["diagnostics"][name] for seed in seeds]))
-            for name in seeds[0]["diagnostics"]
-        },
-    }
-
-
-def _clone(twins: list[Mapping[str, Any]]) -> dict[str, Any]:
-    setting = {**_seeds(twins), "params": {}, "diagnostics": {}}
-    return {"rule": "nothing to choose", "settings": [setting], "selected": 0, "best": 0}
+def _row(trained: Mapping[str, Any], walked: Mapping[str, Any]) -> dict[str, Any]:
+    """What walked, and every setting with what the rule has to go by."""
+    settings = [
+        {
+            "params": {name: value for name, value in entry["params"].items() if name != "algorithm"},
+            "score": walked["scores"].get(str(i)),
+            "selected": i == trained["selected"],
+            "diagnostics": {
+                name: float(np.mean([seed["diagnostics"][name] for seed in entry["seeds"]]))
+                for name in entry["seeds"][0]["diagnostics"]
+            },
+        }
+        for i, entry in enumerate(trained["settings"])
+    ]
+    chosen = settings[walked["setting"]]["params"]
+    return {**_seeds(walked["seeds"]), "params": chosen, "rule": trained["rule"], "settings": settings}
 
 
 def _seeds(seeds: list[Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The parts of a study of the bodies: the reference, then one per population, each saved when done."""
+"""The parts of a study of the bodies: the reference, then two per population, its training and its walks."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -13,12 +13,12 @@ from aetdice.data import Episodes
 from aetdice.keeping import Report
 from aetdice.objectives import Objective
 from aetdice.reproduce.bodies.datasets import behaviour_hash, reshaped_episodes
-from aetdice.reproduce.bodies.measure import record, scores_of, stage_for
+from aetdice.reproduce.bodies.measure import record, scores_of
 from aetdice.reproduce.bodies.plan import VALUE_FREQUENCIES, VALUE_GAIN, Plan
 from aetdice.reproduce.bodies.scenes import Population, Scene, in_units_of_data
+from aetdice.reproduce.bodies.walks import keep_policies, walk_policies
 from aetdice.reproduce.bodies.watch import WatchedBody
-from aetdice.reproduce.members import measure
-from aetdice.reproduce.parts import Part
+from aetdice.reproduce.parts import Part, read_results
 from aetdice.training import train
 
 REFERENCE = "reference"
@@ -26,6 +26,7 @@ REFERENCE = "reference"
 STANDING, IDLE = "standing still", "no action"
 STILL_EPISODES = 8
 STORES = "data"
+POLICIES = "policies"
 
 
 def parts_of(plan: Plan) -> list[Part]:
@@ -35,13 +36,22 @@ def parts_of(plan: Plan) -> list[Part]:
         for scene in plan.scenes
         for part in (
             _reference(scene, plan),
-            *(_training(population, scene, plan) for population in scene.populations(plan.horizon)),
+            *(
+                part
+                for population in scene.populations(plan.horizon)
+                for part in (_training(population, scene, plan), _walking(population, scene, plan))
+            ),
         )
     ]
 
 
 def part_name(scene: Scene, name: str) -> str:
     return f"{scene.name}-{name}"
+
+
+def walks_of(trained: str) -> str:
+    """The part in which the policies of a training walk."""
+    return f"{trained}-walks"
 
 
 def _facts(scene: Scene, plan: Plan, **more: Any) -> dict[str, Any]:
@@ -57,6 +67,7 @@ def _facts(scene: Scene, plan: Plan, **more: Any) -> dict[str, Any]:
 
 
 def _training(population: Population, scene: Scene, plan: Plan) -> Part:
+    """Trains every setting; keeps diagnostics of all and the policies of those that are to walk."""
     algorithm, names = population.algorithm, list(population.rows)
     config = _config(algorithm, plan)
     grid = _grid(algorithm, plan)
@@ -67,13 +78,11 @@ def _training(population: Population, scene: Scene, plan: Plan) -> Part:
         rows={row: objective.name for row, objective in population.rows.items()},
         grid=grid,
         seeds=plan.seeds,
-        episodes=plan.episodes,
         config=asdict(config),
     )
 
     def work(folder: Path, report: Report) -> dict[str, Any]:
         dataset, transform = reshaped_episodes(scene, plan, folder.parent / STORES)
-        body = WatchedBody(scene.body, transform, plan.horizon)
         run = train(
             dataset,
             [in_units_of_data(objective, dataset.returns) for objective in population.rows.values()],
@@ -87,18 +96,41 @@ def _training(population: Population, scene: Scene, plan: Plan) -> Part:
             out=folder,
             report=report,
         )
-        found = measure(run, names, stage_for(body, scene.columns(plan.horizon), plan.episodes))
-        return {**found, "transform": transform.record(), "objectives": list(dataset.objectives)}
+        return {
+            "rows": keep_policies(run, names, population.clones is not None, folder / POLICIES),
+            "twins": list(plan.seeds) if population.clones else [],
+            "seconds": run.seconds,
+            "transform": transform.record(),
+            "objectives": list(dataset.objectives),
+        }
 
     return Part(part_name(scene, population.name), facts, work)
 
 
+def _walking(population: Population, scene: Scene, plan: Plan) -> Part:
+    """Lets the kept policies walk, which needs no GPU and may be done on another machine."""
+    trained = part_name(scene, population.name)
+    facts = _facts(scene, plan, trained=trained, episodes=plan.episodes)
+
+    def work(folder: Path, report: Report) -> dict[str, Any]:
+        return walk_policies(
+            read_results(folder.parent, trained),
+            population.rows,
+            scene.columns(plan.horizon),
+            lambda transform: WatchedBody(scene.body, transform, plan.horizon),
+            plan.episodes,
+            folder.parent / trained / POLICIES,
+            folder,
+            report,
+        )
+
+    return Part(walks_of(trained), facts, work)
+
+
 def _config(algorithm: str, plan: Plan) -> TrainingConfig:
     """Baselines learn as their own papers have it."""
-    if algorithm == "esr-iql":
-        return replace(plan.config, value_steps=plan.iql_steps, batch=plan.iql_batch)
     if algorithm != "aetdice":
-        return plan.config
+        return replace(plan.config, value_steps=plan.baseline_steps, batch=plan.baseline_batch)
     return replace(
         plan.config, foresight=plan.horizon, value_frequencies=VALUE_FREQUENCIES, value_gain=VALUE_GAIN
     )

@@ -26,10 +26,11 @@ class Plan:
     """Of OptiDICE and FairDICE, whose weights sum to one: the unit is the paper's own."""
     expectiles: tuple[float, ...]
     temperatures: tuple[float, ...]
-    """Of ESR-IQL; nothing but the environment tells its settings apart, so the first ones are taken."""
-    iql_steps: int
-    """Its updates of the values, which travel one step of the horizon at a time: many, of fewer steps."""
-    iql_batch: int
+    """Of ESR-IQL, in units of the data's own value."""
+    baseline_steps: int
+    """Updates of ν or of the values, for all but AETDICE."""
+    baseline_batch: int
+    """Fewer steps do for plain states, and the values of ESR-IQL travel one step of the horizon an update."""
     seeds: tuple[int, ...]
     episodes: int
     """Evaluation episodes per policy."""
@@ -53,20 +54,20 @@ FULL = Plan(
     scenes=convex("ant", BOTH, (1.0, 1.0), (2.0, 1.0)),
     trajectories=2000,
     reference=300,
-    betas=(1e-2, 3e-3, 1e-3, 3e-4, 1e-4),
-    discounted_betas=(1.0, 3e-1, 1e-1, 3e-2, 1e-2),
-    expectiles=(0.85, 0.8, 0.9),
-    temperatures=(14.0,),
-    iql_steps=60_000,
-    iql_batch=512,
+    betas=(1e-3, 3e-4),
+    discounted_betas=(1.0, 1e-1),
+    expectiles=(0.85,),
+    temperatures=(100.0, 30.0),
+    baseline_steps=40_000,
+    baseline_batch=512,
     seeds=(0, 1, 2, 3, 4),
     episodes=100,
     config=TrainingConfig(
         hidden=(256, 256),
-        batch=2048,
+        batch=1024,
         cloning_batch=512,
-        value_steps=80_000,
-        cloning_steps=20_000,
+        value_steps=20_000,
+        cloning_steps=16_000,
         holdout=0.1,
         chunk=4_000,
     ),
@@ -75,11 +76,10 @@ QUICK = replace(
     FULL,
     scenes=convex("ant", ("expert",), (1.0, 1.0)),
     trajectories=300,
-    betas=(1e-3, 3e-4),
     discounted_betas=(1e-1,),
-    expectiles=(0.85,),
-    iql_steps=6_000,
-    iql_batch=256,
+    temperatures=(100.0,),
+    baseline_steps=6_000,
+    baseline_batch=256,
     seeds=(0,),
     episodes=40,
     config=TrainingConfig(

@@ -39,6 +39,8 @@ class Population(NamedTuple):
     name: str
     algorithm: str
     rows: Mapping[str, Objective]
+    clones: str | None = None
+    """The row of its twins, where no other population has the same ones."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +99,10 @@ class Convex(Scene):
     def populations(self, horizon: int) -> list[Population]:
         del horizon
         return [
-            Population("aetdice", "aetdice", {"AETDICE": CONCAVE}),
+            Population("aetdice", "aetdice", {"AETDICE": CONCAVE}, "cloning"),
             Population("aet-esr", "aetdice", _weighted("AET-ESR ", _exponential)),
             Population("esr-iql", "esr-iql", _weighted("ESR-IQL ", _exponential)),
-            Population("optidice", "optidice", _weighted("Lin-", lsr)),
+            Population("optidice", "optidice", _weighted("Lin-", lsr), "cloning, state only"),
             Population("fairdice", "fairdice", {"FairDICE": ser()}),
         ]
 
@@ -145,7 +147,7 @@ class Efficiency(Scene):
         plain = {f"CD({rho:g})": cobb_douglas(rho, TRAINED_EPSILON) for rho in RHOS}
         safe = _named("AETDICE safe-", self._safe(horizon, TRAINED_EPSILON))
         return [
-            Population("aetdice", "aetdice", _named("AETDICE ", plain)),
+            Population("aetdice", "aetdice", _named("AETDICE ", plain), "cloning"),
             Population("esr-iql", "esr-iql", _named("ESR-IQL ", plain)),
             *([Population("safe", "aetdice", safe)] if safe else []),
         ]

@@ -9,11 +9,14 @@ from rich.text import Text
 
 from aetdice.report.tables import columns
 from aetdice.reproduce.bodies.measure import BEHAVIOURS
-from aetdice.reproduce.bodies.merge import CHOICES
 from aetdice.reproduce.words import number, words_of
 
 BEST = "bold green"
 PLAIN, SAFE = "AETDICE ", "AETDICE safe-"
+CHOICE = (
+    "bold: the largest mean; ± is one standard deviation over seeds; "
+    "AETDICE's β is selected without the environment, the settings of baselines by looking at it"
+)
 SAFE_NOTE = "the paper's safe-CD scores are not those of the formula it prints"
 
 
@@ -21,8 +24,8 @@ def tables(merged: Mapping[str, Any]) -> list[RenderableType]:
     """Everything of one scene that has results."""
     shown: list[RenderableType] = []
     rows = merged["rows"]
-    for choice in CHOICES if rows else ():
-        shown += [scores(merged, choice), verdict(merged, choice)]
+    if rows:
+        shown += [scores(merged), verdict(merged)]
     if rows or merged["references"]:
         shown.append(behaviours(merged))
     if any(name.startswith(SAFE) for name in rows):
@@ -31,16 +34,15 @@ def tables(merged: Mapping[str, Any]) -> list[RenderableType]:
     return shown
 
 
-def scores(merged: Mapping[str, Any], choice: str) -> Table:
+def scores(merged: Mapping[str, Any]) -> Table:
     """Trained for (rows) × evaluated under (columns): mean ± s.d. over seeds, the paper's in brackets."""
     headings = merged["columns"]
-    table = columns(f"{merged['title']}: {CHOICES[choice]} (the paper's)", "method", *headings)
-    best = {heading: _ranked(merged, choice, heading)[0] for heading in headings}
+    table = columns(f"{merged['title']} (the paper's)", "method", *headings)
+    best = {heading: _ranked(merged, heading)[0] for heading in headings}
     for name, row in merged["rows"].items():
-        found = row["settings"][row[choice]]["scores"]
         cells = []
         for heading in headings:
-            cell = Text(spread(found[heading]), style=BEST if best[heading] == name else "")
+            cell = Text(spread(row["scores"][heading]), style=BEST if best[heading] == name else "")
             if heading in row["paper"]:
                 mean, sd = row["paper"][heading]
                 cell.append(f" ({spread({'mean': mean, 'sd': sd})})", style="not bold dim")
@@ -61,26 +63,24 @@ def spread(score: Mapping[str, Any]) -> str:
     return f"{score['mean']:.{digits}f}{sd}"
 
 
-def verdict(merged: Mapping[str, Any], choice: str) -> Text:
+def verdict(merged: Mapping[str, Any]) -> Text:
     """In every column, how far the best row is ahead of the next, in standard deviations over seeds."""
     text = Text()
     for heading in merged["columns"]:
-        first, *others = _ranked(merged, choice, heading)
+        first, *others = _ranked(merged, heading)
         if not others:
             continue
-        one, two = (_score(merged, name, choice, heading) for name in (first, others[0]))
+        one, two = (merged["rows"][name]["scores"][heading] for name in (first, others[0]))
         lead = one["mean"] - two["mean"]
         sd = max(one["sd"] or 0.0, two["sd"] or 0.0)
         words = f"{heading}: {first} leads {others[0]} by {lead:.3g}"
         text.append(words + (f" ({lead / sd:.1f} s.d.)\n" if sd else "\n"))
-    text.append("bold: the largest mean; ± is one standard deviation over seeds", style="dim")
-    return text
+    return text.append(CHOICE, style="dim")
 
 
 def behaviours(merged: Mapping[str, Any]) -> Table:
-    """What the episodes of the chosen settings bring, how many stay up, and where Ants go."""
-    chosen = {name: row["settings"][row["selected"]] for name, row in merged["rows"].items()}
-    going = any(setting["shares"] for setting in chosen.values())
+    """What the episodes bring, how many stay up, and where Ants go."""
+    going = any(row["shares"] for row in merged["rows"].values())
     table = columns(
         f"{merged['title']}: mean returns, and shares of episodes",
         "method",
@@ -89,12 +89,12 @@ def behaviours(merged: Mapping[str, Any]) -> Table:
         "upright",
         *(BEHAVIOURS if going else ()),
     )
-    for name, setting in chosen.items():
-        up, shares = setting["upright"], setting["shares"] or {}
+    for name, row in merged["rows"].items():
+        up, shares = row["upright"], row["shares"] or {}
         table.add_row(
             Text(name),
-            words_of(setting["params"]),
-            *(number(value) for value in setting["mean_returns"]),
+            words_of(row["params"]),
+            *(number(value) for value in row["mean_returns"]),
             f"{up['mean']:.1%}" + ("" if up["sd"] is None else f" ± {up['sd']:.1%}"),
             *(f"{share:.0%}" for share in shares.values()),
         )
@@ -114,47 +114,31 @@ def safety(merged: Mapping[str, Any]) -> Table:
             row = merged["rows"].get(f"{method}{heading}")
             if row is None:
                 continue
-            setting = row["settings"][row["selected"]]
-            score = setting["scores"][heading]
+            score = row["scores"][heading]
             table.add_row(
                 heading,
                 words,
-                f"{setting['upright']['mean']:.1%}",
+                f"{row['upright']['mean']:.1%}",
                 f"{number(score['mean'])} ± {number(score['half'])}",
             )
     return table
 
 
 def settings(name: str, row: Mapping[str, Any]) -> Table:
-    """Every setting of a row under its own objective: what it claims, and how it was chosen."""
-    table = columns(
-        f"{name}: every setting, in the units trained in",
-        "setting",
-        "score",
-        "twin",
-        "claimed",
-        "flow",
-        "sample size",
-    )
-    for i, setting in enumerate(row["settings"]):
-        marks = [word for word, at in (("chosen", row["selected"]), ("best", row["best"])) if at == i]
-        known = setting["diagnostics"]
+    """Every setting of a row, what the rule has to go by, and the score of those that walked."""
+    table = columns(f"{name}: every setting", "setting", "score", "claimed", "flow", "sample size")
+    table.caption = row["rule"]
+    for setting in row["settings"]:
+        known, score = setting["diagnostics"], setting["score"]
         size = known.get("effective_sample_size")
         table.add_row(
-            f"{words_of(setting['params'])}{' ← ' if marks else ''}{', '.join(marks)}",
-            spread(setting["scores"]["trained"]),
-            number(setting["twin"]),
+            words_of(setting["params"]) + (" ← selected" if setting["selected"] else ""),
+            "" if score is None else number(score),
             *(number(known.get(key)) for key in ("held_out_claimed_value", "flow_violation")),
             "" if size is None else f"{size:.1%}",
         )
     return table
 
 
-def _ranked(merged: Mapping[str, Any], choice: str, heading: str) -> list[str]:
-    return sorted(merged["rows"], key=lambda name: -_score(merged, name, choice, heading)["mean"])
-
-
-def _score(merged: Mapping[str, Any], name: str, choice: str, heading: str) -> Mapping[str, Any]:
-    row = merged["rows"][name]
-    found: Mapping[str, Any] = row["settings"][row[choice]]["scores"][heading]
-    return found
+def _ranked(merged: Mapping[str, Any], heading: str) -> list[str]:
+    return sorted(merged["rows"], key=lambda name: -merged["rows"][name]["scores"][heading]["mean"])

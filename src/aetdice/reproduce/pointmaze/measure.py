@@ -8,11 +8,10 @@ import numpy as np
 from jaxtyping import Float
 
 from aetdice.envs import PointMaze
-from aetdice.evaluation import evaluate_returns, sample_returns, standard_objectives
+from aetdice.evaluation import evaluate_returns, sample_returns_of, standard_objectives
 from aetdice.objectives import Objective
-from aetdice.reproduce import members
-from aetdice.reproduce.members import SEED, Stage, rounded
-from aetdice.runs import Run
+from aetdice.reproduce.members import SEED, one_of_each_seed, rounded, rows_of
+from aetdice.runs import Member, Run
 
 Returns = Float[np.ndarray, "episodes m"]
 
@@ -23,13 +22,25 @@ SHOWN = 150
 
 def measure(run: Run, maze: PointMaze, episodes: int, names: Sequence[str]) -> dict[str, Any]:
     """Every setting of every row (named, in the order of the run's objectives), and the twins."""
-    stage = Stage[Returns](
-        play=lambda policy: sample_returns(policy, maze, episodes, SEED),
-        record=lambda returns, objective: scores_of(returns, maze, objective),
-        value=lambda returns, objective: float(objective(jnp.asarray(returns))),
-        bulky=("returns", "quantiles"),
-    )
-    return members.measure(run, names, stage)
+    count, firsts = len(run.members), one_of_each_seed(run)
+    acting = [m.policy for m in run.members] + [m.twin for m in firsts.values()]
+    returns = sample_returns_of([one.policy for one in acting], maze, episodes, SEED)
+    twins = dict(zip(firsts, returns[count:], strict=True))
+
+    def scored(index: int, member: Member) -> dict[str, Any]:
+        twin = float(member.objective(jnp.asarray(twins[member.params["seed"]])))
+        return {**scores_of(returns[index], maze, member.objective), "twin": twin}
+
+    rows = rows_of(run, names, scored)
+    for row in rows.values():
+        row["best"] = int(np.argmax([_mean_score(setting["seeds"]) for setting in row["settings"]]))
+    first = run.members[0].objective
+    own = [{"seed": seed, **scores_of(found, maze, first)} for seed, found in twins.items()]
+    return {"rows": rows, "twins": own, "seconds": run.seconds}
+
+
+def _mean_score(seeds: Sequence[dict[str, Any]]) -> float:
+    return float(np.mean([seed["scores"]["trained"]["value"] for seed in seeds]))
 
 
 def scores_of(returns: Returns, maze: PointMaze, objective: Objective) -> dict[str, Any]:

@@ -23,34 +23,28 @@ REFERENCE = "reference"
 
 
 def parts_of(plan: Plan) -> list[Part]:
-    """The reference, AETDICE by groups of objectives, the other methods, then the coverage studies."""
+    """The reference, AETDICE, the other methods, then the coverage studies."""
     threshold = plan.environment().utility_threshold
     linear = {name: lsr(weights) for name, weights in WEIGHTS[plan.maze].items()}
-    groups = [
-        _population(
-            "-".join(["aetdice", *(name.split()[0].lower() for name in group)]),
-            plan,
-            "aetdice",
-            {f"AETDICE {name}": bsr(ALPHAS[name], threshold=threshold) for name in group},
-            {"beta": plan.betas},
-        )
-        for group in plan.groups
-    ]
-    iql_plan = replace(plan, config=replace(plan.config, value_steps=plan.iql_steps, batch=plan.iql_batch))
+    own = {f"AETDICE {name}": bsr(alpha, threshold=threshold) for name, alpha in ALPHAS.items()}
+    baseline = replace(
+        plan, config=replace(plan.config, value_steps=plan.baseline_steps, batch=plan.baseline_batch)
+    )
     # In short trainings of the discounted flow the last layer matters: docs/baselines.md.
-    polished = replace(plan, config=replace(plan.config, polish="layer"))
+    polished = replace(baseline, config=replace(baseline.config, polish="layer"))
     iql = {"expectile": plan.expectiles, "temperature": plan.temperatures}
-    others = [
+    populations = [
+        _population("aetdice", plan, "aetdice", own, {"beta": plan.betas}),
         _population(
-            "aetdice-linear", plan, "aetdice", _named("AETDICE", linear), {"beta": plan.linear_betas}
+            "aetdice-linear", baseline, "aetdice", _named("AETDICE", linear), {"beta": plan.linear_betas}
         ),
         _population(
             "optidice", polished, "optidice", _named("OptiDICE", linear), {"beta": plan.optidice_betas}
         ),
         _population("fairdice", polished, "fairdice", {"FairDICE SER": ser()}, {"beta": plan.fairdice_betas}),
-        _population("esr-iql", iql_plan, "esr-iql", {"ESR-IQL": esr(threshold=threshold)}, iql),
+        _population("esr-iql", baseline, "esr-iql", {"ESR-IQL": esr(threshold=threshold)}, iql),
     ]
-    return [_reference(plan), *groups, *others, *coverage.parts_of(plan)]
+    return [_reference(plan), *populations, *coverage.parts_of(baseline)]
 
 
 def _named(method: str, objectives: Mapping[str, Objective]) -> dict[str, Objective]:

@@ -1,0 +1,99 @@
+"""Policies of a training kept as files, and walked one by one: each is done when its file is there."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aetdice.data import Transform, transform_from
+from aetdice.keeping import Report
+from aetdice.objectives import Objective
+from aetdice.policies import ActingPolicy
+from aetdice.reproduce.bodies.measure import record
+from aetdice.reproduce.bodies.watch import WatchedBody
+from aetdice.reproduce.members import one_of_each_seed, rows_of
+from aetdice.results import write_json
+from aetdice.runs import Run
+
+
+def keep_policies(run: Run, names: Sequence[str], twins: bool, folder: Path) -> dict[str, Any]:
+    """The rows of a training; of the settings that are to walk, perhaps of the twins, the policies as files.
+
+    AETDICE walks with the setting that its rule selects. Of a baseline all walk, and the best counts.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = rows_of(run, names, lambda index, _: {"member": index})
+    for row in rows.values():
+        chosen = [row["selected"]] if run.algorithm == "aetdice" else range(len(row["settings"]))
+        row["walking"] = list(chosen)
+        for setting in row["walking"]:
+            for seed in row["settings"][setting]["seeds"]:
+                run.members[seed["member"]].policy.save(folder / _policy(seed["member"]))
+    for seed, member in one_of_each_seed(run).items() if twins else ():
+        member.twin.save(folder / _twin(seed))
+    return rows
+
+
+def walk_policies(
+    trained: Mapping[str, Any],
+    objectives: Mapping[str, Objective],
+    columns: Mapping[str, Objective],
+    make: Callable[[Transform], WatchedBody],
+    episodes: int,
+    policies: Path,
+    folder: Path,
+    report: Report,
+) -> dict[str, Any]:
+    """What every kept policy attains: for each row the setting that counts, seed by seed, and the twins."""
+    body = make(transform_from(trained["transform"]))
+    name = body.body.body.name
+    every = [
+        (row, setting, seed)
+        for row, entry in trained["rows"].items()
+        for setting in entry["walking"]
+        for seed in entry["settings"][setting]["seeds"]
+    ]
+    total, done = len(every) + len(trained["twins"]), 0
+
+    def walked(file: str, scored: Mapping[str, Objective]) -> dict[str, Any]:
+        nonlocal done
+        path = (folder / file).with_suffix(".json")
+        if not path.is_file():
+            policy = ActingPolicy.load(policies / file)
+            write_json(path, record(body.play(policy.policy, episodes), scored, name))
+        done += 1
+        report("walks", done, total, {})
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return found
+
+    rows: dict[str, dict[int, list[dict[str, Any]]]] = {}
+    for row, setting, seed in every:
+        found = walked(_policy(seed["member"]), {**columns, "trained": objectives[row]})
+        rows.setdefault(row, {}).setdefault(setting, []).append({"seed": seed["seed"], **found})
+    twins = [{"seed": seed, **walked(_twin(seed), columns)} for seed in trained["twins"]]
+    best = {row: max(settings, key=lambda s: _mean_score(settings[s])) for row, settings in rows.items()}
+    return {
+        "rows": {
+            row: {
+                "setting": best[row],
+                "seeds": settings[best[row]],
+                "scores": {str(setting): _mean_score(seeds) for setting, seeds in settings.items()},
+            }
+            for row, settings in rows.items()
+        },
+        "twins": twins,
+    }
+
+
+def _mean_score(seeds: Sequence[Mapping[str, Any]]) -> float:
+    return float(np.mean([seed["scores"]["trained"]["value"] for seed in seeds]))
+
+
+def _policy(member: int) -> str:
+    return f"member-{member}.npz"
+
+
+def _twin(seed: int) -> str:
+    return f"twin-{seed}.npz"
