@@ -139,8 +139,11 @@ class Nu(eqx.Module):
     def __call__(
         self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
     ) -> Float[Array, ""]:
-        values = self.net(self.encoder(observation, accrued, time))
-        return _at(values, time) + _at(self.offsets, time)
+        return self.of_encoded(self.encoder(observation, accrued, time), time)
+
+    def of_encoded(self, encoded: Float[Array, " features"], time: Int[Array, ""]) -> Float[Array, ""]:
+        """ν of what its encoder has made of a state."""
+        return _at(self.net(encoded), time) + _at(self.offsets, time)
 
 
 def _at(entries: Float[Array, " k"], time: Int[Array, ""]) -> Float[Array, ""]:

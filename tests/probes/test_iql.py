@@ -70,7 +70,8 @@ def values(request, ending):
 @eqx.filter_jit
 def evaluated(state, observation, accrued, time, action):
     here = (observation, accrued, time)
-    return jax.vmap(state.value)(*here), *(jax.vmap(q)(*here, action) for q in state.slow)
+    opinions = jax.vmap(state.slow)(jax.vmap(state.value.encoder)(*here), action)
+    return jax.vmap(state.value)(*here), *opinions.T
 
 
 def on_pairs(state, pairs):
@@ -209,6 +210,8 @@ def test_whole_numbers_in_a_vector_are_actions_to_interpolate():
     steps = onto_device(data, 1, learner)
     hyper = hyper_of({"objective": esr(), "learning_rate": 1e-3, **learner.sweeps}, learner)
     state = learner.init(encoder_for(data, 1, learner, learner.config), hyper, steps, jax.random.key(0))
-    assert state.critics[0].net.weights[0].shape[0] == state.critics[0].encoder.features + 2
+    features = state.value.encoder.features
+    assert state.critics.nets.weights[0].shape[:2] == (2, features + 2)
     row: Steps = steps.steps.take(jnp.asarray(0))
-    assert state.critics[0](row.observation, row.accrued, row.time, row.action).shape == ()
+    encoded = state.value.encoder(row.observation, row.accrued, row.time)
+    assert state.critics(encoded, row.action).shape == (2,)

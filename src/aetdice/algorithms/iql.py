@@ -9,6 +9,7 @@ weight of advantage-weighted cloning (paper: ESR-IQL; after Kostrikov et al.).
 """
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -41,39 +42,34 @@ class IqlHyper(eqx.Module):
     learning_rate: Parameter = eqx.field(converter=parameter)
 
 
-class Critic(eqx.Module):
-    """Q(s̃, a): one output per discrete action, or actions as an input."""
+class Critics(eqx.Module):
+    """Two opinions of Q(s̃, a), side by side: one output per discrete action, or actions as an input."""
 
-    encoder: Encoder
-    net: Perceptron
+    nets: Perceptron
     actions: int = eqx.field(static=True)
     """How many discrete actions; 0 for continuous ones."""
 
     def __init__(
-        self, encoder: Encoder, hidden: tuple[int, ...], actions: int, action_size: int, key: PRNGKeyArray
+        self, features: int, hidden: tuple[int, ...], actions: int, action_size: int, keys: Sequence[Array]
     ) -> None:
-        self.encoder, self.actions = encoder, actions
-        self.net = Perceptron((encoder.features + action_size, *hidden, max(actions, 1)), key)
+        self.actions = actions
+        sizes = (features + action_size, *hidden, max(actions, 1))
+        self.nets = eqx.filter_vmap(lambda key: Perceptron(sizes, key))(jnp.stack(list(keys)))
 
-    def __call__(
-        self,
-        observation: Shaped[Array, " o"],
-        accrued: Float[Array, " m"],
-        time: Int[Array, ""],
-        action: Shaped[Array, "*a"],
-    ) -> Float[Array, ""]:
-        encoded = self.encoder(observation, accrued, time)
-        if self.actions:
-            return self.net(encoded)[action]
-        return self.net(jnp.concatenate([encoded, action.reshape(-1).astype(encoded.dtype)]))[0]
+    def __call__(self, encoded: Float[Array, " features"], action: Shaped[Array, "*a"]) -> Float[Array, "2"]:
+        """Both opinions of a state, as an encoder shows it, and an action."""
+        if not self.actions:
+            encoded = jnp.concatenate([encoded, action.reshape(-1).astype(encoded.dtype)])
+        outputs = eqx.filter_vmap(lambda net: net(encoded))(self.nets)
+        return outputs @ jax.nn.one_hot(action, self.actions) if self.actions else outputs[:, 0]
 
 
 class IqlState(NamedTuple):
-    """V, two critics, their slow averages, and the optimiser of the first three."""
+    """V, two critics, their slow averages, and the optimiser of the first two."""
 
     value: Nu
-    critics: tuple[Critic, Critic]
-    slow: tuple[Critic, Critic]
+    critics: Critics
+    slow: Critics
     optimiser: optax.OptState
 
 
@@ -116,10 +112,10 @@ class Iql(Algorithm):
         del hyper
         value_key, *critic_keys = jax.random.split(key, 3)
         size = 0 if data.actions else data.steps.action[0].size
-        first, second = (Critic(encoder, self.config.hidden, data.actions, size, k) for k in critic_keys)
+        critics = Critics(encoder.features, self.config.hidden, data.actions, size, critic_keys)
         value = Nu(encoder, self.config.hidden, 1, 1, value_key)
-        optimiser = ADAM.init(eqx.filter((value, (first, second)), eqx.is_inexact_array))
-        return IqlState(value, (first, second), (first, second), optimiser)
+        optimiser = ADAM.init(eqx.filter((value, critics), eqx.is_inexact_array))
+        return IqlState(value, critics, critics, optimiser)
 
     def draw(self, key: PRNGKeyArray, data: ResidentData) -> Int[Array, " batch"]:
         return jax.random.randint(key, (self.config.batch,), 0, data.steps.count)
@@ -158,21 +154,22 @@ class Iql(Algorithm):
         return StepReport(mass, metrics)
 
 
-def iql_loss(
-    networks: tuple[Nu, tuple[Critic, Critic]],
-    slow: tuple[Critic, Critic],
-    hyper: IqlHyper,
-    batch: Steps,
-) -> Float[Array, ""]:
+def iql_loss(networks: tuple[Nu, Critics], slow: Critics, hyper: IqlHyper, batch: Steps) -> Float[Array, ""]:
     """L_V + L_Q, each blind to the other's parameters."""
     value, critics = networks
-    here = jax.vmap(value)(batch.observation, batch.accrued, batch.time)
-    gap = jax.lax.stop_gradient(_lower(slow, batch)) - here
+    encoded = _encoded(value, batch)
+    here = jax.vmap(value.of_encoded)(encoded, batch.time)
+    gap = jax.lax.stop_gradient(_lower(slow, encoded, batch)) - here
     tau = cast(hyper.expectile, gap)
     value_loss = jnp.mean(jnp.where(gap < 0, 1 - tau, tau) * jnp.square(gap))
     target = jax.lax.stop_gradient(_target(value, hyper.objective, batch))
-    errors = [target - jax.vmap(q)(*_pair(batch)) for q in critics]
-    return value_loss + sum(jnp.mean(jnp.square(error)) for error in errors)
+    error = target[:, None] - jax.vmap(critics)(encoded, batch.action)
+    return value_loss + jnp.sum(jnp.mean(jnp.square(error), axis=0))
+
+
+def _encoded(value: Nu, batch: Steps) -> Float[Array, "batch features"]:
+    """The states of a batch as all networks see them."""
+    return jax.vmap(value.encoder)(batch.observation, batch.accrued, batch.time)
 
 
 def _target(value: Nu, objective: Objective, batch: Steps) -> Float[Array, " batch"]:
@@ -183,20 +180,16 @@ def _target(value: Nu, objective: Objective, batch: Steps) -> Float[Array, " bat
     return reward @ mu + jnp.where(batch.bootstraps, there, 0)
 
 
-def _lower(critics: tuple[Critic, Critic], batch: Steps) -> Float[Array, " batch"]:
+def _lower(critics: Critics, encoded: Float[Array, "batch features"], batch: Steps) -> Float[Array, " batch"]:
     """The smaller of two opinions."""
-    first, second = (jax.vmap(q)(*_pair(batch)) for q in critics)
-    return jnp.minimum(first, second)
-
-
-def _pair(batch: Steps) -> tuple[Array, Array, Array, Array]:
-    return batch.observation, batch.accrued, batch.time, batch.action
+    return jnp.min(jax.vmap(critics)(encoded, batch.action), axis=1)
 
 
 def _valued(
     state: IqlState, hyper: IqlHyper, batch: Steps
 ) -> tuple[Float[Array, " batch"], Float[Array, " batch"]]:
     """The advantage of every step, and its Bellman error."""
-    lower = _lower(state.slow, batch)
-    advantage = lower - jax.vmap(state.value)(batch.observation, batch.accrued, batch.time)
+    encoded = _encoded(state.value, batch)
+    lower = _lower(state.slow, encoded, batch)
+    advantage = lower - jax.vmap(state.value.of_encoded)(encoded, batch.time)
     return advantage, _target(state.value, hyper.objective, batch) - lower
