@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
+from threadpoolctl import threadpool_limits
 
 from aetdice.algorithms.algorithm import Algorithm, StepReport
 from aetdice.algorithms.cloning import CloningState, Lessons, cloning_loss, draw
@@ -228,8 +229,9 @@ def _finish_stage(state: _State, cohort: _Cohort, keeper: Keeper[_State]) -> _St
         with jax.default_matmul_precision(EXACT):  # a thread has its own
             return cohort.learner.finish(member(state.values, i), member(cohort.hypers, i), cohort.training)
 
+    # A member per core: on busy cores the threads of a small matrix product wait for each other.
     count, done = len(cohort.twins), []
-    with ThreadPoolExecutor(cores()) as threads:
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(cores()) as threads:
         for finished in threads.map(finish, range(count)):
             done.append(finished)
             keeper.tell("polish", len(done), count, {})
