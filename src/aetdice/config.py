@@ -30,6 +30,8 @@ class TrainingConfig:
     """The share of the first stage during which β falls (DICE)."""
     averaging: float = 0.999
     """Decay of the average of ν's weights (DICE)."""
+    critic_averaging: float = 0.995
+    """Decay of the slow average of the critics: the quicker, the sooner values reach the start (ESR-IQL)."""
     slack_rate: float = 3e-3
     """Step of the slack towards the utilities that the ratios attain (DICE)."""
     polish: Literal["constants", "layer", "none"] = "constants"
@@ -86,7 +88,8 @@ class TrainingConfig:
             raise InputError(f"hidden needs at least one positive width, not {self.hidden}")
         if self.holdout is not None and not 0 <= self.holdout < 1:
             raise InputError(f"holdout is a share of the episodes below 1, not {self.holdout}")
-        for name, share in {"floor": self.floor, "averaging": self.averaging}.items():
+        for name in ("floor", "averaging", "critic_averaging"):
+            share = getattr(self, name)
             if not 0 <= share <= 1:
                 raise InputError(f"{name} is a share between 0 and 1, not {share}")
         for name, share in {"annealing": self.annealing, "slack_rate": self.slack_rate}.items():

@@ -29,8 +29,6 @@ from aetdice.objectives import Objective, multiplier
 from aetdice.objectives.parameters import Parameter, cast, parameter
 
 MOST_WEIGHT = 100.0
-SLOWNESS = 0.995
-"""Decay of the critics' averages."""
 
 
 class IqlHyper(eqx.Module):
@@ -134,7 +132,8 @@ class Iql(Algorithm):
         progress = step.astype(jnp.float32) / self.config.value_steps
         rate = cast(hyper.learning_rate, progress) * cosine(progress)
         (value, critics), optimiser = descend(networks, gradient, state.optimiser, rate)
-        return IqlState(value, critics, average(state.slow, critics, jnp.asarray(SLOWNESS)), optimiser)
+        slow = average(state.slow, critics, jnp.asarray(self.config.critic_averaging))
+        return IqlState(value, critics, slow, optimiser)
 
     def finish(self, state: IqlState, hyper: IqlHyper, data: ResidentData) -> IqlState:
         del hyper, data

@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("body", choices=sorted(RECIPES))
     parser.add_argument("out", help="file for the policy")
     parser.add_argument("--steps", type=int, help="environment steps (default: the body's own)")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, help="(default: that of the shipped policy)")
     parser.add_argument("--threads", type=int, help="of the simulation (default: all cores)")
     parser.add_argument("--quick", action="store_true", help="a few minutes on two cores")
     given = parser.parse_args(arguments)
@@ -39,7 +39,8 @@ def main(arguments: list[str] | None = None) -> None:
             print(line, file=sys.stderr, flush=True)
 
     try:
-        recipe = replace(recipe, steps=given.steps or recipe.steps, seed=given.seed)
+        seed = recipe.seed if given.seed is None else given.seed
+        recipe = replace(recipe, steps=given.steps or recipe.steps, seed=seed)
         behaviour = train_behaviour(given.body, recipe, given.out, report, given.threads)
     except (InputError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -33,8 +33,8 @@ class TrainBehaviour:
     """File for the policy; the checkpoint lies beside it."""
     steps: int | None = None
     """Environment steps (default: the body's own number)."""
-    seed: int = 0
-    """Of networks, exploration and preferences."""
+    seed: int | None = None
+    """Of networks, exploration and preferences (default: that of the shipped policy)."""
     threads: int | None = None
     """Of the simulation (default: all cores)."""
     quick: bool = False
@@ -42,7 +42,8 @@ class TrainBehaviour:
 
     def run(self) -> None:
         recipe = quick_recipe(self.body) if self.quick else RECIPES[self.body]
-        recipe = replace(recipe, steps=self.steps or recipe.steps, seed=self.seed)
+        seed = recipe.seed if self.seed is None else self.seed
+        recipe = replace(recipe, steps=self.steps or recipe.steps, seed=seed)
         pace, bar = Pace(find_body(self.body).objectives), _bar(self.body)
         task = bar.add_task("", total=recipe.iterations * recipe.batch)
 

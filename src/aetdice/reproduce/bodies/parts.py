@@ -14,7 +14,7 @@ from aetdice.keeping import Report
 from aetdice.objectives import Objective
 from aetdice.reproduce.bodies.datasets import behaviour_hash, reshaped_episodes
 from aetdice.reproduce.bodies.measure import record, scores_of
-from aetdice.reproduce.bodies.plan import VALUE_FREQUENCIES, VALUE_GAIN, Plan
+from aetdice.reproduce.bodies.plan import CRITIC_AVERAGING, VALUE_FREQUENCIES, VALUE_GAIN, Plan
 from aetdice.reproduce.bodies.scenes import Population, Scene, in_units_of_data
 from aetdice.reproduce.bodies.walks import keep_policies, walk_policies
 from aetdice.reproduce.bodies.watch import WatchedBody
@@ -130,7 +130,12 @@ def _walking(population: Population, scene: Scene, plan: Plan) -> Part:
 def _config(algorithm: str, plan: Plan) -> TrainingConfig:
     """Baselines learn as their own papers have it."""
     if algorithm != "aetdice":
-        return replace(plan.config, value_steps=plan.baseline_steps, batch=plan.baseline_batch)
+        return replace(
+            plan.config,
+            value_steps=plan.baseline_steps,
+            batch=plan.baseline_batch,
+            critic_averaging=CRITIC_AVERAGING,
+        )
     return replace(
         plan.config, foresight=plan.horizon, value_frequencies=VALUE_FREQUENCIES, value_gain=VALUE_GAIN
     )
