@@ -69,7 +69,7 @@ def _facts(scene: Scene, plan: Plan, **more: Any) -> dict[str, Any]:
 def _training(population: Population, scene: Scene, plan: Plan) -> Part:
     """Trains every setting; keeps diagnostics of all and the policies of those that are to walk."""
     algorithm, names = population.algorithm, list(population.rows)
-    config = _config(algorithm, plan)
+    config = _config(population, plan)
     grid = _grid(algorithm, plan)
     facts = _facts(
         scene,
@@ -127,9 +127,9 @@ def _walking(population: Population, scene: Scene, plan: Plan) -> Part:
     return Part(walks_of(trained), facts, work)
 
 
-def _config(algorithm: str, plan: Plan) -> TrainingConfig:
+def _config(population: Population, plan: Plan) -> TrainingConfig:
     """Baselines learn as their own papers have it."""
-    if algorithm != "aetdice":
+    if population.algorithm != "aetdice":
         return replace(
             plan.config,
             value_steps=plan.baseline_steps,
@@ -137,7 +137,11 @@ def _config(algorithm: str, plan: Plan) -> TrainingConfig:
             critic_averaging=CRITIC_AVERAGING,
         )
     return replace(
-        plan.config, foresight=plan.horizon, value_frequencies=VALUE_FREQUENCIES, value_gain=VALUE_GAIN
+        plan.config,
+        foresight=plan.horizon,
+        value_frequencies=VALUE_FREQUENCIES,
+        value_gain=VALUE_GAIN,
+        terminal_reward=population.terminal_reward,
     )
 
 

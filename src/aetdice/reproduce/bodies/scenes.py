@@ -41,6 +41,8 @@ class Population(NamedTuple):
     rows: Mapping[str, Objective]
     clones: str | None = None
     """The row of its twins, where no other population has the same ones."""
+    terminal_reward: bool = False
+    """Whether AETDICE is paid at the end of an episode; docs/bodies.md has the trials that chose it."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ class Efficiency(Scene):
         plain = {f"CD({rho:g})": cobb_douglas(rho, TRAINED_EPSILON) for rho in RHOS}
         safe = _named("AETDICE safe-", self._safe(horizon, TRAINED_EPSILON))
         return [
-            Population("aetdice", "aetdice", _named("AETDICE ", plain), "cloning"),
+            Population("aetdice", "aetdice", _named("AETDICE ", plain), "cloning", terminal_reward=True),
             Population("esr-iql", "esr-iql", _named("ESR-IQL ", plain)),
             *([Population("safe", "aetdice", safe)] if safe else []),
         ]
