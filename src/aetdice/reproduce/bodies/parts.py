@@ -9,8 +9,9 @@ import numpy as np
 
 from aetdice.behaviours import load_behaviour
 from aetdice.config import TrainingConfig
-from aetdice.data import Episodes
+from aetdice.data import Episodes, transform_from
 from aetdice.keeping import Report
+from aetdice.networks import Policy
 from aetdice.objectives import Objective
 from aetdice.reproduce.bodies.datasets import behaviour_hash, reshaped_episodes
 from aetdice.reproduce.bodies.measure import record, scores_of
@@ -113,16 +114,14 @@ def _walking(population: Population, scene: Scene, plan: Plan) -> Part:
     facts = _facts(scene, plan, trained=trained, episodes=plan.episodes)
 
     def work(folder: Path, report: Report) -> dict[str, Any]:
-        return walk_policies(
-            read_results(folder.parent, trained),
-            population.rows,
-            scene.columns(plan.horizon),
-            lambda transform: WatchedBody(scene.body, transform, plan.horizon),
-            plan.episodes,
-            folder.parent / trained / POLICIES,
-            folder,
-            report,
-        )
+        found, columns = read_results(folder.parent, trained), scene.columns(plan.horizon)
+        body = WatchedBody(scene.body, transform_from(found["transform"]), plan.horizon)
+
+        def walk(policy: Policy, row: str | None) -> dict[str, Any]:
+            own = {} if row is None else {"trained": population.rows[row]}
+            return record(body.play(policy, plan.episodes), {**columns, **own}, scene.body)
+
+        return walk_policies(found, walk, folder.parent / trained / POLICIES, folder, report)
 
     return Part(walks_of(trained), facts, work)
 

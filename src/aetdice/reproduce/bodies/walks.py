@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from aetdice.data import Transform, transform_from
 from aetdice.keeping import Report
-from aetdice.objectives import Objective
+from aetdice.networks import Policy
 from aetdice.policies import ActingPolicy
-from aetdice.reproduce.bodies.measure import record
-from aetdice.reproduce.bodies.watch import WatchedBody
 from aetdice.reproduce.members import one_of_each_seed, rows_of
 from aetdice.results import write_json
 from aetdice.runs import Run
@@ -38,17 +35,15 @@ def keep_policies(run: Run, names: Sequence[str], twins: bool, folder: Path) -> 
 
 def walk_policies(
     trained: Mapping[str, Any],
-    objectives: Mapping[str, Objective],
-    columns: Mapping[str, Objective],
-    make: Callable[[Transform], WatchedBody],
-    episodes: int,
+    walk: Callable[[Policy, str | None], dict[str, Any]],
     policies: Path,
     folder: Path,
     report: Report,
 ) -> dict[str, Any]:
-    """What every kept policy attains: for each row the setting that counts, seed by seed, and the twins."""
-    body = make(transform_from(trained["transform"]))
-    name = body.body.body.name
+    """What every kept policy attains: for each row the setting that counts, seed by seed, and the twins.
+
+    `walk` gives the record of a policy and of the row it was trained for, None for a twin.
+    """
     every = [
         (row, setting, seed)
         for row, entry in trained["rows"].items()
@@ -57,12 +52,11 @@ def walk_policies(
     ]
     total, done = len(every) + len(trained["twins"]), 0
 
-    def walked(file: str, scored: Mapping[str, Objective]) -> dict[str, Any]:
+    def walked(file: str, row: str | None) -> dict[str, Any]:
         nonlocal done
         path = (folder / file).with_suffix(".json")
         if not path.is_file():
-            policy = ActingPolicy.load(policies / file)
-            write_json(path, record(body.play(policy.policy, episodes), scored, name))
+            write_json(path, walk(ActingPolicy.load(policies / file).policy, row))
         done += 1
         report("walks", done, total, {})
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -70,9 +64,9 @@ def walk_policies(
 
     rows: dict[str, dict[int, list[dict[str, Any]]]] = {}
     for row, setting, seed in every:
-        found = walked(_policy(seed["member"]), {**columns, "trained": objectives[row]})
+        found = walked(_policy(seed["member"]), row)
         rows.setdefault(row, {}).setdefault(setting, []).append({"seed": seed["seed"], **found})
-    twins = [{"seed": seed, **walked(_twin(seed), columns)} for seed in trained["twins"]]
+    twins = [{"seed": seed, **walked(_twin(seed), None)} for seed in trained["twins"]]
     best = {row: max(settings, key=lambda s: _mean_score(settings[s])) for row, settings in rows.items()}
     return {
         "rows": {
