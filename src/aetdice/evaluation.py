@@ -99,19 +99,15 @@ def sample_returns_of(
     policies: Sequence[Policy], env: Environment, episodes: int, seed: int
 ) -> list[Float[np.ndarray, "episodes m"]]:
     """Of every policy as `sample_returns` has it, in one program; the policies share their shape."""
-    parts = [eqx.partition(policy, eqx.is_array) for policy in policies]
-    arrays = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(arrays for arrays, _ in parts))
-    return list(np.asarray(_rollouts(arrays, parts[0][1], env, episodes, jax.random.key(seed))))
+    together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *policies)
+    return list(np.asarray(_rollouts(together, env, episodes, jax.random.key(seed))))
 
 
 @eqx.filter_jit
 def _rollouts(
-    arrays: Any, rest: Any, env: Environment, episodes: int, key: PRNGKeyArray
+    together: Policy, env: Environment, episodes: int, key: PRNGKeyArray
 ) -> Float[Array, "policies episodes m"]:
-    def rollout(own: Any) -> Float[Array, "episodes m"]:
-        return rollout_returns(eqx.combine(own, rest), env, episodes, key)
-
-    return jax.vmap(rollout)(arrays)
+    return jax.vmap(lambda policy: rollout_returns(policy, env, episodes, key))(together)
 
 
 def _batched_returns(

@@ -12,7 +12,7 @@ from aetdice.data.transforms import Scaling
 from aetdice.envs import FairTaxi, TwoStep
 from aetdice.envs.batched import GymnasiumBatch
 from aetdice.envs.gymnasium import GymnasiumEnvironment
-from aetdice.evaluation import Situation, rollout_returns, sample_returns
+from aetdice.evaluation import Situation, rollout_returns, sample_returns, sample_returns_of
 from aetdice.networks import Categorical, Encoder, Policy
 
 TAXI = FairTaxi(size=3, origins=((0, 0), (2, 2)), destinations=((0, 1), (2, 1)), start=(1, 1), horizon=6)
@@ -54,6 +54,14 @@ def test_equal_seeds_give_equal_returns_and_others_do_not():
     one, again, other = (sample_returns(policy, env, 30, seed) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, again)
     assert not np.array_equal(one, other)
+
+
+def test_many_policies_at_once_act_as_each_does_alone():
+    policies = [random_policy(TAXI, seed) for seed in range(3)]
+    together = sample_returns_of(policies, TAXI, 50, seed=0)
+    for policy, found in zip(policies, together, strict=True):
+        np.testing.assert_array_equal(found, sample_returns(policy, TAXI, 50, seed=0))
+    assert not np.array_equal(together[0], together[1])
 
 
 @pytest.mark.parametrize("kind", ["inside", "batched"])
