@@ -1,7 +1,5 @@
 """ESR-IQL against dynamic programming on enumerated problems, and against known optima."""
 
-from dataclasses import replace
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
