@@ -6,8 +6,8 @@ from aetdice.config import TrainingConfig
 from aetdice.envs.bodies.body import HORIZON
 from aetdice.reproduce.bodies.scenes import Convex, Efficiency, Scene
 
-VALUE_FREQUENCIES, VALUE_GAIN = 5, 0.1
-"""What AETDICE's ν sees; docs/bodies.md has the trials that chose them."""
+VALUE_GAIN = 0.1
+"""Of AETDICE's ν; docs/bodies.md has the trials that chose it, and the frequencies below."""
 CRITIC_AVERAGING = 0.95
 """Of ESR-IQL: with the usual 0.995 its values have not reached the start of 500 steps in 40,000 updates."""
 
@@ -71,6 +71,8 @@ FULL = Plan(
         value_steps=20_000,
         cloning_steps=16_000,
         holdout=0.1,
+        frequencies=3,
+        value_frequencies=5,
         chunk=4_000,
     ),
 )
@@ -90,6 +92,8 @@ QUICK = replace(
         value_steps=6_000,
         cloning_steps=8_000,
         holdout=0.1,
+        frequencies=3,
+        value_frequencies=5,
         chunk=500,
     ),
 )
