@@ -151,7 +151,9 @@ def test_walks_need_their_policies_and_go_on_where_they_stopped(shipped, monkeyp
     folder = tmp_path / "parts" / f"{name}-walks"
     folder.with_suffix(".json").unlink()
     (folder / "twin-1.json").unlink()
-    kept = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    other = json.loads((folder / "twin-0.json").read_text()) | {"policy": "of another training", "upright": 7}
+    (folder / "twin-0.json").write_text(json.dumps(other))
+    kept = {p.name: p.stat().st_mtime_ns for p in folder.iterdir() if p.name != "twin-0.json"}
     assert complete(parts_of(plan), tmp_path, [f"{name}-walks"])[f"{name}-walks"] == walked
     assert {name: (folder / name).stat().st_mtime_ns for name in kept} == kept
 

@@ -45,12 +45,12 @@ def complete(
     return results
 
 
-def read_results(folder: Path, name: str) -> dict[str, Any]:
+def read_results(folder: Path, part: Part) -> dict[str, Any]:
     """What another part that must be done first has found."""
-    path = folder / f"{name}.json"
+    path = folder / f"{part.name}.json"
     if not path.is_file():
-        raise InputError(f"{path} is missing: do the part {name} first, or bring its file and folder here")
-    return _content(path)["results"]
+        raise InputError(f"{path} is missing: do the part {part.name} first, or bring its file and folder")
+    return _read(path, part)
 
 
 def _do(path: Path, part: Part, report: Report | None) -> dict[str, Any]:
@@ -68,15 +68,12 @@ def _do(path: Path, part: Part, report: Report | None) -> dict[str, Any]:
 
 
 def _read(path: Path, part: Part) -> dict[str, Any]:
-    content = _content(path)
-    if content["facts"] != json.loads(json.dumps(part.facts)):
-        raise InputError(f"{path} was made with other settings; choose another folder or delete it")
-    return content["results"]
-
-
-def _content(path: Path) -> dict[str, dict[str, Any]]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        return {name: dict(content[name]) for name in ("facts", "results")}
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        same = content["facts"] == json.loads(json.dumps(part.facts))
+        results: dict[str, Any] = content["results"]
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path} is not a part of a study: {error}; delete it to make it again") from error
+    if not same:
+        raise InputError(f"{path} was made with other settings; choose another folder or delete it")
+    return results

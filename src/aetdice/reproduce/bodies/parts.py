@@ -40,7 +40,7 @@ def parts_of(plan: Plan) -> list[Part]:
             *(
                 part
                 for population in scene.populations(plan.horizon)
-                for part in (_training(population, scene, plan), _walking(population, scene, plan))
+                for part in _trained_and_walked(population, scene, plan)
             ),
         )
     ]
@@ -65,6 +65,11 @@ def _facts(scene: Scene, plan: Plan, **more: Any) -> dict[str, Any]:
         "horizon": plan.horizon,
         **more,
     }
+
+
+def _trained_and_walked(population: Population, scene: Scene, plan: Plan) -> tuple[Part, Part]:
+    trained = _training(population, scene, plan)
+    return trained, _walking(trained, population, scene, plan)
 
 
 def _training(population: Population, scene: Scene, plan: Plan) -> Part:
@@ -108,10 +113,8 @@ def _training(population: Population, scene: Scene, plan: Plan) -> Part:
     return Part(part_name(scene, population.name), facts, work)
 
 
-def _walking(population: Population, scene: Scene, plan: Plan) -> Part:
+def _walking(trained: Part, population: Population, scene: Scene, plan: Plan) -> Part:
     """Lets the kept policies walk, which needs no GPU and may be done on another machine."""
-    trained = part_name(scene, population.name)
-    facts = _facts(scene, plan, trained=trained, episodes=plan.episodes)
 
     def work(folder: Path, report: Report) -> dict[str, Any]:
         found, columns = read_results(folder.parent, trained), scene.columns(plan.horizon)
@@ -121,9 +124,9 @@ def _walking(population: Population, scene: Scene, plan: Plan) -> Part:
             own = {} if row is None else {"trained": population.rows[row]}
             return record(body.play(policy, plan.episodes), {**columns, **own}, scene.body)
 
-        return walk_policies(found, walk, folder.parent / trained / POLICIES, folder, report)
+        return walk_policies(found, walk, folder.parent / trained.name / POLICIES, folder, report)
 
-    return Part(walks_of(trained), facts, work)
+    return Part(walks_of(trained.name), {**trained.facts, "episodes": plan.episodes}, work)
 
 
 def _config(population: Population, plan: Plan) -> TrainingConfig:

@@ -1,5 +1,6 @@
-"""Policies of a training kept as files, and walked one by one: each is done when its file is there."""
+"""Policies of a training kept as files, and walked one by one: what one attained is not found out again."""
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -54,9 +55,10 @@ def walk_policies(
 
     def walked(file: str, row: str | None) -> dict[str, Any]:
         nonlocal done
-        path = (folder / file).with_suffix(".json")
-        if not path.is_file():
-            write_json(path, walk(ActingPolicy.load(policies / file).policy, row))
+        path, policy = (folder / file).with_suffix(".json"), ActingPolicy.load(policies / file).policy
+        digest = hashlib.sha256((policies / file).read_bytes()).hexdigest()
+        if not path.is_file() or json.loads(path.read_text(encoding="utf-8"))["policy"] != digest:
+            write_json(path, {"policy": digest, **walk(policy, row)})
         done += 1
         report("walks", done, total, {})
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
