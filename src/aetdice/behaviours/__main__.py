@@ -3,7 +3,6 @@
 import argparse
 import sys
 import time
-from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
@@ -39,8 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
             print(line, file=sys.stderr, flush=True)
 
     try:
-        seed = recipe.seed if given.seed is None else given.seed
-        recipe = replace(recipe, steps=given.steps or recipe.steps, seed=seed)
+        recipe = recipe.adapted(given.steps, given.seed)
         behaviour = train_behaviour(given.body, recipe, given.out, report, given.threads)
     except (InputError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

@@ -75,6 +75,14 @@ class Recipe:
         progress = iteration / self.iterations
         return self.learning_rate * (1 - (1 - self.last_rate) * progress)
 
+    def adapted(self, steps: int | None, seed: int | None) -> "Recipe":
+        """With other steps or another seed, where they are given."""
+        return replace(
+            self,
+            steps=self.steps if steps is None else steps,
+            seed=self.seed if seed is None else seed,
+        )
+
     def record(self) -> dict[str, Any]:
         return {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(self).items()}
 

@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -42,8 +42,7 @@ class TrainBehaviour:
 
     def run(self) -> None:
         recipe = quick_recipe(self.body) if self.quick else RECIPES[self.body]
-        seed = recipe.seed if self.seed is None else self.seed
-        recipe = replace(recipe, steps=self.steps or recipe.steps, seed=seed)
+        recipe = recipe.adapted(self.steps, self.seed)
         pace, bar = Pace(find_body(self.body).objectives), _bar(self.body)
         task = bar.add_task("", total=recipe.iterations * recipe.batch)
 

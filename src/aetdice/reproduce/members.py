@@ -1,9 +1,10 @@
 """The members of a population row by row and setting by setting, as results keep them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from aetdice.runs import Member, Run
 
@@ -57,6 +58,11 @@ def _row(
 def one_of_each_seed(run: Run) -> dict[int, Member]:
     """A member of each seed: those of one seed share their twin."""
     return dict(sorted({member.params["seed"]: member for member in run.members}.items()))
+
+
+def mean_score(seeds: Sequence[Mapping[str, Any]]) -> float:
+    """A setting's score under the objective it was trained for, over its seeds."""
+    return float(np.mean([seed["scores"]["trained"]["value"] for seed in seeds]))
 
 
 def rounded(values: Iterable[Iterable[float]]) -> list[list[float]]:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from aetdice.errors import InputError
 from aetdice.keeping import Report
 from aetdice.networks import Policy
 from aetdice.policies import ActingPolicy
-from aetdice.reproduce.members import one_of_each_seed, rows_of
+from aetdice.reproduce.members import mean_score, one_of_each_seed, rows_of
 from aetdice.results import write_json
 from aetdice.runs import Run
 
@@ -55,13 +54,16 @@ def walk_policies(
 
     def walked(file: str, row: str | None) -> dict[str, Any]:
         nonlocal done
-        path, policy = (folder / file).with_suffix(".json"), ActingPolicy.load(policies / file).policy
-        digest = hashlib.sha256((policies / file).read_bytes()).hexdigest()
-        if not path.is_file() or json.loads(path.read_text(encoding="utf-8"))["policy"] != digest:
-            write_json(path, {"policy": digest, **walk(policy, row)})
+        policy, path = policies / file, (folder / file).with_suffix(".json")
+        if not policy.is_file():
+            raise InputError(f"{policy} is missing: bring the folder of the training, too")
+        digest = hashlib.sha256(policy.read_bytes()).hexdigest()
+        found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        if found.get("policy") != digest:
+            found = {"policy": digest, **walk(ActingPolicy.load(policy).policy, row)}
+            write_json(path, found)
         done += 1
         report("walks", done, total, {})
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return found
 
     rows: dict[str, dict[int, list[dict[str, Any]]]] = {}
@@ -69,22 +71,18 @@ def walk_policies(
         found = walked(_policy(seed["member"]), row)
         rows.setdefault(row, {}).setdefault(setting, []).append({"seed": seed["seed"], **found})
     twins = [{"seed": seed, **walked(_twin(seed), None)} for seed in trained["twins"]]
-    best = {row: max(settings, key=lambda s: _mean_score(settings[s])) for row, settings in rows.items()}
+    best = {row: max(settings, key=lambda s: mean_score(settings[s])) for row, settings in rows.items()}
     return {
         "rows": {
             row: {
                 "setting": best[row],
                 "seeds": settings[best[row]],
-                "scores": {str(setting): _mean_score(seeds) for setting, seeds in settings.items()},
+                "scores": {str(setting): mean_score(seeds) for setting, seeds in settings.items()},
             }
             for row, settings in rows.items()
         },
         "twins": twins,
     }
-
-
-def _mean_score(seeds: Sequence[Mapping[str, Any]]) -> float:
-    return float(np.mean([seed["scores"]["trained"]["value"] for seed in seeds]))
 
 
 def _policy(member: int) -> str:

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from aetdice.envs import PointMaze
 from aetdice.evaluation import evaluate_returns, sample_returns_of, standard_objectives
 from aetdice.objectives import Objective
-from aetdice.reproduce.members import SEED, one_of_each_seed, rounded, rows_of
+from aetdice.reproduce.members import SEED, mean_score, one_of_each_seed, rounded, rows_of
 from aetdice.runs import Member, Run
 
 Returns = Float[np.ndarray, "episodes m"]
@@ -33,14 +33,10 @@ def measure(run: Run, maze: PointMaze, episodes: int, names: Sequence[str]) -> d
 
     rows = rows_of(run, names, scored)
     for row in rows.values():
-        row["best"] = int(np.argmax([_mean_score(setting["seeds"]) for setting in row["settings"]]))
+        row["best"] = int(np.argmax([mean_score(setting["seeds"]) for setting in row["settings"]]))
     first = run.members[0].objective
     own = [{"seed": seed, **scores_of(found, maze, first)} for seed, found in twins.items()]
     return {"rows": rows, "twins": own, "seconds": run.seconds}
-
-
-def _mean_score(seeds: Sequence[dict[str, Any]]) -> float:
-    return float(np.mean([seed["scores"]["trained"]["value"] for seed in seeds]))
 
 
 def scores_of(returns: Returns, maze: PointMaze, objective: Objective) -> dict[str, Any]:
