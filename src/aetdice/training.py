@@ -56,6 +56,8 @@ from aetdice.tracking import Tracker
 
 EXACT = "highest"
 """The precision of all but the updates: ratios are differences of nearly equal numbers, over β."""
+MOST_LAYERS = 4
+"""How many last layers are solved for at a time: the features at every step are gigabytes each."""
 PROBE_STEPS = 8192
 TWIN_RATE = 1e-3
 """The twins' learning rate, whatever the members'."""
@@ -231,7 +233,8 @@ def _finish_stage(state: _State, cohort: _Cohort, keeper: Keeper[_State]) -> _St
 
     # A member per core: on busy cores the threads of a small matrix product wait for each other.
     count, done = len(cohort.twins), []
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(cores()) as threads:
+    at_once = min(cores(), MOST_LAYERS) if cohort.config.polish == "layer" else cores()
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(at_once) as threads:
         for finished in threads.map(finish, range(count)):
             done.append(finished)
             keeper.tell("polish", len(done), count, {})

@@ -31,22 +31,7 @@ def polish(
     constants = nu.offsets.shape[0]
     last = nu.net.weights[-1]
     own, readout = (last, jnp.eye(last.shape[0])) if layer else (jnp.ones((1, 1)), last)
-    here, there = _features(nu, data.steps, readout)
-    discount, time = float(setting.flow.discount), np.asarray(data.steps.time)
-    now, then = (np.minimum(t, constants - 1) for t in (time, time + 1))
-    rewards = np.asarray(step_rewards(hyper.objective.utility, data.steps, setting), np.float64)
-    dual = LinearDual(
-        differences=TimedDifferences(
-            here, there, now, then, discount * np.asarray(data.steps.bootstraps), constants
-        ),
-        initial=_initial(here, data, now, constants),
-        mass=np.asarray(setting.flow.transition_weights(data.steps.weight), np.float64),
-        rewards=float(setting.flow.reward_scale) * rewards,
-        zero_utility=in_float64(hyper.objective.utility)(np.zeros(data.steps.accrued.shape[1])),
-        aggregation=hyper.objective.aggregation,
-        divergence=setting.divergence,
-        flow=setting.flow,
-    )
+    dual = _linear_dual(nu, readout, hyper, data, setting)
     start = np.concatenate([own[:, 0], nu.net.biases[-1] + nu.offsets]).astype(np.float64)
     point = minimise_dual(
         dual,
@@ -64,6 +49,29 @@ def polish(
         (readout @ jnp.asarray(best)[:, None], jnp.zeros(1), jnp.asarray(offsets)),
     )
     return state._replace(average=polished, slack=jnp.asarray(point.slack, jnp.float32))
+
+
+def _linear_dual(
+    nu: Nu, readout: Float[Array, "h f"], hyper: DiceHyper, data: ResidentData, setting: DiceSetting
+) -> LinearDual:
+    """The dual in the weights of what is read out, and in the constants."""
+    constants = nu.offsets.shape[0]
+    here, there = _features(nu, data.steps, readout)
+    discount, time = float(setting.flow.discount), np.asarray(data.steps.time)
+    now, then = (np.minimum(t, constants - 1) for t in (time, time + 1))
+    rewards = np.asarray(step_rewards(hyper.objective.utility, data.steps, setting), np.float64)
+    return LinearDual(
+        differences=TimedDifferences(
+            here, there, now, then, discount * np.asarray(data.steps.bootstraps), constants
+        ),
+        initial=_initial(here, data, now, constants),
+        mass=np.asarray(setting.flow.transition_weights(data.steps.weight), np.float64),
+        rewards=float(setting.flow.reward_scale) * rewards,
+        zero_utility=in_float64(hyper.objective.utility)(np.zeros(data.steps.accrued.shape[1])),
+        aggregation=hyper.objective.aggregation,
+        divergence=setting.divergence,
+        flow=setting.flow,
+    )
 
 
 def _initial(
