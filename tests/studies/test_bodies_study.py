@@ -88,7 +88,11 @@ def test_every_part_is_measured_merged_and_shown(study, shipped, monkeypatch, tm
     for stem in FIGURES[study]:
         assert (folder / f"{stem}.png").stat().st_size > 5000
         assert json.loads((folder / f"{stem}.json").read_text())["panels"]
-    assert set(json.loads((folder / "summary.json").read_text())) == {scene.name for scene in plan.scenes}
+    summary = json.loads((folder / "summary.json").read_text())
+    assert set(summary["scenes"]) == {scene.name for scene in plan.scenes}
+    assert set(summary["made"]) == set(results)
+    assert all({"facts", "device", "versions"} <= set(made) for made in summary["made"].values())
+    assert '"ways"' not in json.dumps(summary)
     monkeypatch.setattr(parts, "train", None)  # nothing is done twice
     assert complete(parts_of(plan), folder) == results
 
@@ -132,9 +136,11 @@ def test_parts_are_trained(study, names, shipped, tmp_path):
     plan = tiny(study)
     results = complete(parts_of(plan), tmp_path, with_walks(names))
     assert list(results) == with_walks(names)
-    assert "cloning" in shown(results, plan, tmp_path)
-    for row in (row for name in names for row in results[f"{name}-walks"]["rows"].values()):
-        assert np.isfinite(row["seeds"][0]["scores"]["trained"]["value"])
+    text = shown(results, plan, tmp_path)
+    for name in names:
+        for row, found in results[f"{name}-walks"]["rows"].items():
+            assert row in text
+            assert np.isfinite(found["seeds"][0]["scores"]["trained"]["value"])
 
 
 def test_walks_need_their_policies_and_go_on_where_they_stopped(shipped, monkeypatch, tmp_path):

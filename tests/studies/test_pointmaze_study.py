@@ -1,5 +1,6 @@
 """The MO-PointMaze study from end to end, with networks far too small to learn anything."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -32,6 +33,9 @@ def test_parts_are_trained_measured_and_shown(names, tmp_path):
     assert list(results) == names
     console = Console(width=200, record=True, quiet=True)
     console.print(report(results, TINY.maze, tmp_path))
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert set(summary["made"]) == set(names)
+    assert '"returns"' not in json.dumps(summary["rows"])
     for row in (row for part in results.values() for row in part.get("rows", {}).values()):
         chosen = row["settings"][row["selected"]]["seeds"][0]
         assert chosen["episodes"] == 6

@@ -12,6 +12,7 @@ from rich.text import Text
 from aetdice.report.figures import quantile_curves, share_bars
 from aetdice.report.tables import columns
 from aetdice.reproduce.fair_taxi import BEHAVIOURS, LEVELS, PAPER
+from aetdice.reproduce.parts import write_summary
 from aetdice.results import write_json
 
 COLUMNS = {"ESR": "ESR", "BSR 0.5": "BSR[alpha=0.5]", "SER": "SER"}
@@ -23,7 +24,7 @@ OBJECTIVES = ("group 0", "group 1")
 def report(merged: Mapping[str, Mapping[str, Any]], folder: Path) -> Group:
     """Write figures with their data to the folder, and return the tables."""
     dense = merged["dense"]
-    write_json(folder / "summary.json", merged)
+    write_summary(folder, merged)
     if dense:
         shares = {
             alpha: {"learner": mean_shares(row), "exact": row["exact_shares"]} for alpha, row in dense.items()

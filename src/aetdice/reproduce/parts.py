@@ -2,7 +2,7 @@
 
 import datetime
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,11 @@ from aetdice.errors import InputError
 from aetdice.keeping import Report
 from aetdice.results import versions, write_json
 
+PARTS = "parts"
+MADE = ("facts", "date", "device", "seconds", "versions")
+"""What a part's file says of how it was made."""
+EPISODES = ("returns", "quantiles", "lengths", "ways")
+"""Of results: what has a number for each of many episodes."""
 Work = Callable[[Path, Report], dict[str, Any]]
 """Computes a part's results; the folder is for its own checkpoints."""
 
@@ -37,7 +42,7 @@ def complete(
             raise InputError(f"no part is called {name!r}; parts: {', '.join(names)}")
     results = {}
     for part in parts:
-        path = folder / "parts" / f"{part.name}.json"
+        path = folder / PARTS / f"{part.name}.json"
         if path.is_file():
             results[part.name] = _read(path, part)
         elif not only or part.name in only:
@@ -53,6 +58,20 @@ def read_results(folder: Path, part: Part) -> dict[str, Any]:
     return _read(path, part)
 
 
+def write_summary(folder: Path, content: Mapping[str, Any]) -> None:
+    """What the tables show, and how each part was made; without episodes, so that it can be kept."""
+    files = sorted((folder / PARTS).glob("*.json"))
+    parts = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in files}
+    made = {name: {key: part[key] for key in MADE} for name, part in parts.items()}
+    write_json(folder / "summary.json", {**_without_episodes(content), "made": made})
+
+
+def _without_episodes(content: Any) -> Any:
+    if isinstance(content, Mapping):
+        return {name: _without_episodes(entry) for name, entry in content.items() if name not in EPISODES}
+    return [_without_episodes(entry) for entry in content] if isinstance(content, list) else content
+
+
 def _do(path: Path, part: Part, report: Report | None) -> dict[str, Any]:
     def named(stage: str, step: int, total: int, metrics: dict[str, Any]) -> None:
         if report:
@@ -62,8 +81,8 @@ def _do(path: Path, part: Part, report: Report | None) -> dict[str, Any]:
     found = part.work(path.with_suffix(""), named)
     seconds = (datetime.datetime.now(datetime.UTC) - started).total_seconds()
     device = jax.devices()[0].device_kind
-    record = {"facts": part.facts, "date": started.date().isoformat(), "device": device, "seconds": seconds}
-    write_json(path, {**record, "versions": versions(), "results": found})
+    made = (part.facts, started.date().isoformat(), device, seconds, versions())
+    write_json(path, {**dict(zip(MADE, made, strict=True)), "results": found})
     return _read(path, part)
 
 

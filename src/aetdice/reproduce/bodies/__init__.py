@@ -12,24 +12,17 @@ from aetdice.reproduce.bodies.merge import merge
 from aetdice.reproduce.bodies.parts import parts_of
 from aetdice.reproduce.bodies.plan import PLANS, Plan
 from aetdice.reproduce.bodies.tables import tables
-from aetdice.results import write_json
+from aetdice.reproduce.parts import write_summary
 
 __all__ = ["PLANS", "Plan", "merge", "parts_of", "report"]
 
 
 def report(results: Mapping[str, Mapping[str, Any]], plan: Plan, folder: Path) -> Group:
     """Write figures with their data to the folder, and return the tables."""
-    shown = []
-    summary = {}
+    shown, scenes = [], {}
     for scene in plan.scenes:
-        merged = merge(results, scene, plan.horizon)
+        merged = scenes[scene.name] = merge(results, scene, plan.horizon)
         figures(merged, scene, plan.horizon, folder)
         shown += [part for table in tables(merged) for part in (table, Text())]
-        summary[scene.name] = {**merged, "rows": {n: _brief(row) for n, row in merged["rows"].items()}}
-    write_json(folder / "summary.json", summary)
+    write_summary(folder, {"scenes": scenes})
     return Group(*shown, f"figures and their data: {folder}")
-
-
-def _brief(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row without its episodes."""
-    return {name: value for name, value in row.items() if name not in ("lengths", "ways")}

@@ -7,12 +7,12 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
+from aetdice.reproduce.parts import write_summary
 from aetdice.reproduce.pointmaze.figures import figures
 from aetdice.reproduce.pointmaze.merge import merge
 from aetdice.reproduce.pointmaze.parts import parts_of
 from aetdice.reproduce.pointmaze.plan import PLANS
 from aetdice.reproduce.pointmaze.tables import tables
-from aetdice.results import write_json
 
 __all__ = ["PLANS", "merge", "parts_of", "report"]
 
@@ -20,7 +20,7 @@ __all__ = ["PLANS", "merge", "parts_of", "report"]
 def report(results: Mapping[str, Mapping[str, Any]], maze: str, folder: Path) -> Group:
     """Write figures with their data to the folder, and return the tables."""
     merged = merge(results, maze)
-    write_json(folder / "summary.json", {"rows": merged["rows"]})
+    write_summary(folder, merged)
     figures(merged, folder)
     spaced = [part for table in tables(merged) for part in (table, Text())]
     return Group(*spaced, f"figures and their data: {folder}")
