@@ -246,10 +246,12 @@ def _finish_stage(state: _State, cohort: _Cohort, keeper: Keeper[_State]) -> _St
 def _cloning_stage(state: _State, cohort: _Cohort, lessons: Lessons, keeper: Keeper[_State]) -> _State:
     rates, seeds, twins = cohort.policy_rates, cohort.policy_seeds, cohort.twins
     config, total = cohort.config, cohort.config.cloning_steps
+    warm = round(config.warm_up * total)
     while (step := int(state.cloning_step)) < total:
-        steps = jnp.arange(step, min(step + config.chunk, total))
+        shown, until = (lessons.of_twins, warm) if step < warm else (lessons, total)
+        steps = jnp.arange(step, min(step + config.chunk, until))
         with jax.default_matmul_precision(config.precision):
-            policies = train_policies(state.policies, lessons, rates, seeds, cohort.training, steps, config)
+            policies = train_policies(state.policies, shown, rates, seeds, cohort.training, steps, config)
         state = state._replace(policies=policies, cloning_step=steps[-1] + 1)
         fit = np.asarray(fit_of_policies(policies, cohort.probe))
         done = int(state.cloning_step)

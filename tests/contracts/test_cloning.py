@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
-from lessons import TINY, parameters, tiny_episodes, tiny_run
+from lessons import TINY, leaves, parameters, tiny_episodes, tiny_run
 
 from aetdice import InputError, augment
 from aetdice.algorithms.cloning import draw, lottery, thinned
@@ -170,6 +170,22 @@ def test_dropout_changes_what_is_learned_and_nothing_else_does():
     plain, again, thin = (parameters(tiny_run(config=replace(TINY, dropout=d))) for d in (0.0, 0.0, 0.3))
     assert all(np.array_equal(a, b) for a, b in zip(plain, again, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(plain, thin, strict=True))
+
+
+def test_a_policy_that_only_warms_up_is_its_twin():
+    [member] = tiny_run(config=replace(TINY, warm_up=1.0)).members
+    for own, other in zip(leaves(member.policy.policy), leaves(member.twin.policy), strict=True):
+        np.testing.assert_array_equal(own, other)
+
+
+def test_warming_up_ends_where_it_should_whatever_the_chunks():
+    cold, *warm = (
+        parameters(tiny_run(config=replace(TINY, warm_up=share, chunk=chunk)))
+        for share, chunk in ((0.0, TINY.chunk), (0.3, TINY.chunk), (0.3, 7))
+    )
+    assert not all(np.array_equal(a, b) for a, b in zip(cold, warm[0], strict=True))
+    for a, b in zip(*warm, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
 
 def test_equal_seeds_collect_equal_data_and_others_do_not():

@@ -55,6 +55,7 @@ def test_arguments_are_refused(change, message):
         ("hidden", (), "hidden needs at least one positive width, not ()"),
         ("hidden", (8, 0), "hidden needs at least one positive width, not (8, 0)"),
         ("floor", 2.0, "floor is a share between 0 and 1, not 2.0"),
+        ("warm_up", -0.1, "warm_up is a share between 0 and 1, not -0.1"),
         ("dropout", 1.0, "dropout is a share below 1, not 1.0"),
         ("window", 0, "window must be at least 1, not 0"),
         ("averaging", 1.5, "averaging is a share between 0 and 1, not 1.5"),

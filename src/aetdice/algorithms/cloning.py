@@ -70,6 +70,11 @@ class Lessons(NamedTuple):
     weights: Float[Array, "*p steps"] | None
     """None where every shown step counts 1."""
 
+    @property
+    def of_twins(self) -> "Lessons":
+        """The last policy's, a twin's, for all."""
+        return jax.tree.map(lambda each: jnp.broadcast_to(each[-1], each.shape), self)
+
 
 def lottery(weights: Float[np.ndarray, " steps"]) -> UInt32[np.ndarray, " steps"]:
     """Tickets for drawing steps in proportion to their weight: cumulative shares of 2³².

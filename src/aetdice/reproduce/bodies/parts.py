@@ -15,7 +15,7 @@ from aetdice.networks import Policy
 from aetdice.objectives import Objective
 from aetdice.reproduce.bodies.datasets import behaviour_hash, reshaped_episodes
 from aetdice.reproduce.bodies.measure import record, scores_of
-from aetdice.reproduce.bodies.plan import CRITIC_AVERAGING, VALUE_GAIN, Plan
+from aetdice.reproduce.bodies.plan import CRITIC_AVERAGING, VALUE_GAIN, WARM_UP, Plan
 from aetdice.reproduce.bodies.scenes import Population, Scene, in_units_of_data
 from aetdice.reproduce.bodies.walks import keep_policies, walk_policies
 from aetdice.reproduce.bodies.watch import WatchedBody
@@ -141,6 +141,7 @@ def _config(population: Population, plan: Plan) -> TrainingConfig:
     return replace(
         plan.config,
         foresight=plan.horizon,
+        warm_up=WARM_UP,
         value_gain=VALUE_GAIN,
         terminal_reward=population.terminal_reward,
     )
