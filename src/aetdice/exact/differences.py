@@ -116,16 +116,19 @@ def _times(
 def _transposed_times(
     blocks: Array, now: Array, then: Array, follows: Array, columns: Array, constants: Array
 ) -> tuple[Float[Array, "h c"], Float[Array, "t c"]]:
+    times = constants.size
+
     def add(total: tuple[Array, Array], row: tuple[Array, ...]) -> tuple[tuple[Array, Array], None]:
         block, now, then, follows, columns = row
         features, by_time = total
-        by_time = by_time.at[then].add(follows[:, None] * columns).at[now].add(-columns)
+        onward = follows[:, None] * columns
+        by_time += _sums(onward, then, times) - _sums(columns, now, times)
         return (features + block.T @ columns, by_time), None
 
     width = columns.shape[2]
     start = (
         jnp.zeros((blocks.shape[2], width), blocks.dtype),
-        jnp.zeros((constants.size, width), blocks.dtype),
+        jnp.zeros((times, width), blocks.dtype),
     )
     return jax.lax.scan(add, start, (blocks, now, then, follows, columns))[0]
 
@@ -134,19 +137,29 @@ def _gram(
     blocks: Array, now: Array, then: Array, follows: Array, weight: Array, constants: Array
 ) -> tuple[Float[Array, "h h"], Float[Array, "t h"], Float[Array, "t t"]]:
     """Aᵀ diag(weight) A by blocks: features × features, constants × features, constants × constants."""
+    width, times = blocks.shape[2], constants.size
+
+    def pairs(values: Array, one: Array, other: Array) -> Array:
+        return _sums(values, one * times + other, times**2).reshape(times, times)
 
     def add(total: tuple[Array, ...], row: tuple[Array, ...]) -> tuple[tuple[Array, ...], None]:
         block, now, then, follows, weight = row
         features, cross, by_time = total
         weighted = block * weight[:, None]
-        cross = cross.at[then].add(follows[:, None] * weighted).at[now].add(-weighted)
+        cross += _sums(follows[:, None] * weighted, then, times) - _sums(weighted, now, times)
         onward = follows * weight
-        by_time = by_time.at[now, now].add(weight).at[then, then].add(follows * onward)
-        by_time = by_time.at[now, then].add(-onward).at[then, now].add(-onward)
+        met = pairs(onward, now, then)
+        by_time += pairs(weight, now, now) + pairs(follows * onward, then, then) - met - met.T
         return (features + weighted.T @ block, cross, by_time), None
 
-    width, times = blocks.shape[2], constants.size
     shapes = (width, width), (times, width), (times, times)
     start = tuple(jnp.zeros(shape, blocks.dtype) for shape in shapes)
     features, cross, by_time = jax.lax.scan(add, start, (blocks, now, then, follows, weight))[0]
     return features, cross, by_time
+
+
+def _sums(values: Array, groups: Array, count: int) -> Array:
+    """Sums of rows by group; on a GPU all rows of one group would queue for one address."""
+    if count == 1:
+        return jnp.sum(values, axis=0, keepdims=True)
+    return jax.ops.segment_sum(values, groups, count)
