@@ -6,7 +6,7 @@ import pytest
 from refusals import complaint
 
 from aetdice import InputError
-from aetdice.reproduce.parts import Part, complete
+from aetdice.reproduce.parts import Part, complete, write_summary
 
 
 class Counted:
@@ -52,6 +52,16 @@ def test_a_part_that_was_cut_off_is_done_again(works, tmp_path):
     complete(parts(works), tmp_path)
     assert [work.done for work in works.values()] == [1, 1]
     assert not (tmp_path / "parts" / "third.json").exists()
+
+
+def test_a_summary_says_how_parts_were_made_and_leaves_episodes_and_foreign_files_out(works, tmp_path):
+    complete(parts(works), tmp_path)
+    for name, text in {"broken": "{", "foreign": "[1]", "old": '{"facts": {}}'}.items():
+        (tmp_path / "parts" / f"{name}.json").write_text(text)
+    write_summary(tmp_path, {"rows": {"a": {"score": 1, "returns": [2, 3]}}, "seeds": [{"ways": []}]})
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary.pop("made").keys() == {"first", "second"}
+    assert summary == {"rows": {"a": {"score": 1}}, "seeds": [{}]}
 
 
 def test_progress_says_which_part_it_is(works, tmp_path):

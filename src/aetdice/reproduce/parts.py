@@ -1,5 +1,6 @@
 """Long studies in parts: each is saved when done, skipped when saved, and merged by reading the files."""
 
+import contextlib
 import datetime
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -60,9 +61,11 @@ def read_results(folder: Path, part: Part) -> dict[str, Any]:
 
 def write_summary(folder: Path, content: Mapping[str, Any]) -> None:
     """What the tables show, and how each part was made; without episodes, so that it can be kept."""
-    files = sorted((folder / PARTS).glob("*.json"))
-    parts = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in files}
-    made = {name: {key: part[key] for key in MADE} for name, part in parts.items()}
+    made = {}
+    for path in sorted((folder / PARTS).glob("*.json")):
+        with contextlib.suppress(KeyError, TypeError, ValueError):  # somebody else's file
+            part = json.loads(path.read_text(encoding="utf-8"))
+            made[path.stem] = {key: part[key] for key in MADE}
     write_json(folder / "summary.json", {**_without_episodes(content), "made": made})
 
 
