@@ -159,7 +159,7 @@ def _gram(
 
 
 def _sums(values: Array, groups: Array, count: int) -> Array:
-    """Sums of rows by group; on a GPU all rows of one group would queue for one address."""
+    """Sums of rows by group; for one group a plain sum, since a scatter adds rows to one address in turn."""
     if count == 1:
         return jnp.sum(values, axis=0, keepdims=True)
     return jax.ops.segment_sum(values, groups, count)

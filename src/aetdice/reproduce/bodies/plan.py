@@ -9,7 +9,7 @@ from aetdice.reproduce.bodies.scenes import Convex, Efficiency, Scene
 VALUE_GAIN = 0.1
 """Of AETDICE's ν; docs/bodies.md has the trials that chose it, and the frequencies below."""
 WARM_UP = 0.5
-"""Of AETDICE's policies: the few steps that standing takes are learnt well only by who has learnt to walk."""
+"""Of AETDICE's policies: without, walkers that prefer to stand fall; docs/bodies.md has the trials."""
 CRITIC_AVERAGING = 0.95
 """Of ESR-IQL: with the usual 0.995 its values have not reached the start of 500 steps in 40,000 updates."""
 
