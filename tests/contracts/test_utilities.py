@@ -125,6 +125,14 @@ def test_cobb_douglas_prefers_more_gain_and_less_cost_even_at_negative_returns()
     assert np.all(slopes[:, 0, 1] < 0)
 
 
+def test_cobb_douglas_has_one_slope_at_zero():
+    """Where a return is exactly 0, as at the start, from both sides and at the point itself."""
+    at = np.array([[2.0, -1e-9], [2.0, 0.0], [2.0, 1e-9], [-1e-9, 2.0], [0.0, 2.0], [1e-9, 2.0]])
+    slopes = in_float64(jacobians)(CobbDouglas(rho=0.3), at)[:, 0]
+    np.testing.assert_allclose(slopes[:3], slopes[1:2].repeat(3, axis=0), rtol=1e-4)
+    np.testing.assert_allclose(slopes[3:], slopes[4:5].repeat(3, axis=0), rtol=1e-4)
+
+
 # The α-fair function. Module-level wrappers compile once for all parameter values.
 
 fair_value = in_float64(lambda fair, x: fair(x))

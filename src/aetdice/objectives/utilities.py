@@ -95,7 +95,7 @@ class CobbDouglas(Utility):
 def _positive_part(x: Float[Array, "*s"], delta: Float[Array, ""]) -> Float[Array, "*s"]:
     """(x + √(x² + δ²))/2 without cancellation for large negative x."""
     root = jnp.sqrt(x**2 + delta**2)
-    return jnp.where(x > 0, x + root, delta**2 / (root - jnp.minimum(x, 0))) / 2
+    return jnp.where(x >= 0, x + root, delta**2 / (root - jnp.minimum(x, 0))) / 2
 
 
 class Threshold(Utility):
