@@ -42,7 +42,7 @@ TINY = {
 FIGURES = {
     "ant": {"behaviours-expert-1-1"},
     "walker2d": set(),
-    "cobb-douglas": {"collapse-walker2d-amateur-bonus"},
+    "cobb-douglas": {"collapse-walker2d-amateur-bonus", "collapse-walker2d-amateur-bonus-cold"},
 }
 
 
@@ -115,6 +115,29 @@ def test_the_ant_s_figure_shows_the_kept_ways(shipped, monkeypatch, tmp_path):
     assert sum(seed["shares"].values()) == pytest.approx(1)
 
 
+def test_all_but_the_cold_rows_warm_up():
+    """With and without safety, with the bonus, as the paper's figure of the collapse has it."""
+    parts_by_name = {part.name: part for part in parts_of(PLANS["cobb-douglas"][0])}
+    shares = {
+        name: part.facts["config"]["warm_up"]
+        for name, part in parts_by_name.items()
+        if "config" in part.facts
+    }
+    cold = {name for name, share in shares.items() if share == 0}
+    names = [
+        f"walker2d-{quality}-bonus-{name}-cold"
+        for quality in ("expert", "amateur")
+        for name in ("aetdice", "safe")
+    ]
+    assert cold == set(with_walks(names))
+    assert set(shares.values()) == {0.0, 0.5}
+
+
+def test_discounted_methods_look_as_far_as_an_episode_lasts():
+    part = next(part for part in parts_of(PLANS["ant"][0]) if part.name == "expert-1-1-optidice")
+    assert part.facts["config"]["gamma"] == 1 - 1 / part.facts["horizon"]
+
+
 def test_parts_may_be_missing(shipped, tmp_path):
     assert "figures and their data" in shown({}, tiny("cobb-douglas"), tmp_path)
 
@@ -127,7 +150,7 @@ def test_parts_may_be_missing(shipped, tmp_path):
         pytest.param("ant", ["expert-1-1-optidice", "expert-1-1-fairdice"], marks=pytest.mark.slow),
         pytest.param(
             "cobb-douglas",
-            [f"walker2d-amateur-bonus-{name}" for name in ("aetdice", "esr-iql", "safe")],
+            [f"walker2d-amateur-bonus-{name}" for name in ("aetdice", "safe", "safe-cold", "esr-iql")],
             marks=pytest.mark.slow,
         ),
     ],

@@ -15,7 +15,7 @@ from aetdice.networks import Policy
 from aetdice.objectives import Objective
 from aetdice.reproduce.bodies.datasets import behaviour_hash, reshaped_episodes
 from aetdice.reproduce.bodies.measure import record, scores_of
-from aetdice.reproduce.bodies.plan import CRITIC_AVERAGING, VALUE_GAIN, WARM_UP, Plan
+from aetdice.reproduce.bodies.plan import CRITIC_AVERAGING, VALUE_GAIN, Plan
 from aetdice.reproduce.bodies.scenes import Population, Scene, in_units_of_data
 from aetdice.reproduce.bodies.walks import keep_policies, walk_policies
 from aetdice.reproduce.bodies.watch import WatchedBody
@@ -130,18 +130,19 @@ def _walking(trained: Part, population: Population, scene: Scene, plan: Plan) ->
 
 
 def _config(population: Population, plan: Plan) -> TrainingConfig:
-    """Baselines learn as their own papers have it."""
+    """Baselines learn as their own papers have it, and discount over as many steps as an episode has."""
     if population.algorithm != "aetdice":
         return replace(
             plan.config,
             value_steps=plan.baseline_steps,
             batch=plan.baseline_batch,
             critic_averaging=CRITIC_AVERAGING,
+            gamma=1 - 1 / plan.horizon,
         )
     return replace(
         plan.config,
         foresight=plan.horizon,
-        warm_up=WARM_UP,
+        warm_up=plan.config.warm_up if population.warm_up else 0.0,
         value_gain=VALUE_GAIN,
         terminal_reward=population.terminal_reward,
     )

@@ -7,9 +7,7 @@ from aetdice.envs.bodies.body import HORIZON
 from aetdice.reproduce.bodies.scenes import Convex, Efficiency, Scene
 
 VALUE_GAIN = 0.1
-"""Of AETDICE's ν; docs/bodies.md has the trials that chose it, and the frequencies below."""
-WARM_UP = 0.5
-"""Of AETDICE's policies: without, walkers that prefer to stand fall; docs/bodies.md has the trials."""
+"""Of AETDICE's ν; docs/bodies.md has the trials that chose it, and frequencies and warm-up below."""
 CRITIC_AVERAGING = 0.95
 """Of ESR-IQL: with the usual 0.995 its values have not reached the start of 500 steps in 40,000 updates."""
 
@@ -59,7 +57,7 @@ FULL = Plan(
     trajectories=2000,
     reference=300,
     betas=(1e-3, 3e-4),
-    discounted_betas=(1.0, 1e-1),
+    discounted_betas=(1.0, 1e-1, 1e-2),
     expectiles=(0.85,),
     temperatures=(100.0, 30.0),
     baseline_steps=20_000,
@@ -73,6 +71,7 @@ FULL = Plan(
         value_steps=20_000,
         cloning_steps=32_000,
         holdout=0.1,
+        warm_up=0.5,
         frequencies=3,
         value_frequencies=5,
         chunk=4_000,
@@ -94,6 +93,7 @@ QUICK = replace(
         value_steps=6_000,
         cloning_steps=8_000,
         holdout=0.1,
+        warm_up=0.5,
         frequencies=3,
         value_frequencies=5,
         chunk=500,

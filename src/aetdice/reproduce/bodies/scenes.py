@@ -31,6 +31,10 @@ EFFICIENCY_SCALES = {0.1: 10.0, 0.5: 0.2}
 TRAINED_EPSILON = 1.0
 """Added to the cost in training, where costs are hundreds: with the 1e-3 of the scores, F(0) would be a
 thousand times the value of a whole episode, and nearly all of r̃ would be its decay."""
+SAFE_EPSILON = 20.0
+"""The same for the safe objective, which is paid along the way, where that decay still is large."""
+COLD = ", cold"
+"""What is added to the name of a row that does not warm up."""
 
 
 class Population(NamedTuple):
@@ -43,6 +47,13 @@ class Population(NamedTuple):
     """The row of its twins, where no other population has the same ones."""
     terminal_reward: bool = False
     """Whether AETDICE is paid at the end of an episode; docs/bodies.md has the trials that chose it."""
+    warm_up: bool = True
+    """Whether its policies are shown all of the data first."""
+
+    def cold(self) -> "Population":
+        """The same without warm-up, as in the paper."""
+        rows = {f"{row}{COLD}": objective for row, objective in self.rows.items()}
+        return self._replace(name=f"{self.name}-cold", rows=rows, clones=None, warm_up=False)
 
 
 @dataclass(frozen=True)
@@ -147,12 +158,11 @@ class Efficiency(Scene):
 
     def populations(self, horizon: int) -> list[Population]:
         plain = {f"CD({rho:g})": cobb_douglas(rho, TRAINED_EPSILON) for rho in RHOS}
-        safe = _named("AETDICE safe-", self._safe(horizon, TRAINED_EPSILON))
-        return [
-            Population("aetdice", "aetdice", _named("AETDICE ", plain), "cloning", terminal_reward=True),
-            Population("esr-iql", "esr-iql", _named("ESR-IQL ", plain)),
-            *([Population("safe", "aetdice", safe)] if safe else []),
-        ]
+        ours = [Population("aetdice", "aetdice", _named("AETDICE ", plain), "cloning", terminal_reward=True)]
+        if safe := self._safe(horizon, SAFE_EPSILON):
+            ours.append(Population("safe", "aetdice", _named("AETDICE safe-", safe)))
+        colds = [population.cold() for population in ours] if self.safe and self.bonus else []
+        return [*ours, *colds, Population("esr-iql", "esr-iql", _named("ESR-IQL ", plain))]
 
     def _safe(self, horizon: int, epsilon: float = 1e-3) -> dict[str, Objective]:
         return {
