@@ -46,7 +46,7 @@ class Source:
     dataset_seed: int = 0
     arguments: dict[str, Any] = field(default_factory=dict)
     quality: str | None = None
-    """Expert or amateur, of a body's data; None is expert."""
+    """Expert, amateur or faltering, of a body's data; None is expert."""
 
     def environment(self) -> Playable:
         if self.env not in COLLECTORS:

@@ -80,7 +80,7 @@ def test_expert_acts_as_trained(policy, short):
 def test_amateur_s_noise(name):
     body, n = BODIES[name], 40_000
     actions = np.full((n, body.action_size), 0.5)
-    altered = protocol.amateur(actions, body, np.random.default_rng(0))
+    altered = protocol.amateur(body, n, np.random.default_rng(0))(actions)
     ratio = altered / actions
     common = np.all(ratio == ratio[:, :1], axis=1)
     scaled = ratio[common & (ratio[:, 0] != 1), 0]
@@ -95,6 +95,16 @@ def test_amateur_s_noise(name):
         assert kept.mean() == pytest.approx(0.35, abs=0.01)
     assert len(scaled) / n == pytest.approx(0.65, abs=0.01)
     assert stats.kstest(scaled, stats.uniform(0.35, 1.3).cdf).pvalue > 0.01
+
+
+def test_a_quarter_of_the_faltering_are_weak_all_along():
+    body, n = BODIES["walker2d"], 40_000
+    alter = protocol.faltering(body, n, np.random.default_rng(0))
+    first, later = alter(np.ones((n, 6)))[:, 0], alter(np.ones((n, 6)))[:, 0]
+    assert np.all((first == 1) | ((first > 0.3 * 0.35) & (first < 1.65)))
+    kept_twice = (first == later) & (first != 1)  # unchanged by chance, so its strength is what is seen
+    assert stats.kstest(first[kept_twice], stats.uniform(0.3, 0.3).cdf).pvalue > 0.01
+    assert kept_twice.mean() == pytest.approx(0.25 * 0.35**2, abs=0.005)
 
 
 @pytest.mark.parametrize("quality", protocol.QUALITIES)

@@ -42,7 +42,7 @@ TINY = {
 FIGURES = {
     "ant": {"behaviours-expert-1-1"},
     "walker2d": set(),
-    "cobb-douglas": {"collapse-walker2d-amateur-bonus", "collapse-walker2d-amateur-bonus-cold"},
+    "cobb-douglas": {"collapse-walker2d-amateur-bonus"},
 }
 
 
@@ -115,22 +115,9 @@ def test_the_ant_s_figure_shows_the_kept_ways(shipped, monkeypatch, tmp_path):
     assert sum(seed["shares"].values()) == pytest.approx(1)
 
 
-def test_all_but_the_cold_rows_warm_up():
-    """With and without safety, with the bonus, as the paper's figure of the collapse has it."""
-    parts_by_name = {part.name: part for part in parts_of(PLANS["cobb-douglas"][0])}
-    shares = {
-        name: part.facts["config"]["warm_up"]
-        for name, part in parts_by_name.items()
-        if "config" in part.facts
-    }
-    cold = {name for name, share in shares.items() if share == 0}
-    names = [
-        f"walker2d-{quality}-bonus-{name}-cold"
-        for quality in ("expert", "amateur")
-        for name in ("aetdice", "safe")
-    ]
-    assert cold == set(with_walks(names))
-    assert set(shares.values()) == {0.0, 0.5}
+def test_safety_is_studied_where_walkers_fall():
+    names = [part.name for part in parts_of(PLANS["cobb-douglas"][1])]
+    assert {f"walker2d-faltering-bonus-{name}" for name in ("aetdice", "safe", "reference")} <= set(names)
 
 
 def test_discounted_methods_look_as_far_as_an_episode_lasts():
@@ -150,7 +137,7 @@ def test_parts_may_be_missing(shipped, tmp_path):
         pytest.param("ant", ["expert-1-1-optidice", "expert-1-1-fairdice"], marks=pytest.mark.slow),
         pytest.param(
             "cobb-douglas",
-            [f"walker2d-amateur-bonus-{name}" for name in ("aetdice", "safe", "safe-cold", "esr-iql")],
+            [f"walker2d-amateur-bonus-{name}" for name in ("aetdice", "esr-iql", "safe")],
             marks=pytest.mark.slow,
         ),
     ],

@@ -1,4 +1,4 @@
-"""Datasets by D4MORL's protocol, expert and amateur, with our own behaviour policies."""
+"""Datasets by D4MORL's protocol, expert and amateur, with our own behaviour policies; and one with falls."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -19,33 +19,50 @@ UNCHANGED = 0.35
 """Probability that an amateur's action is the expert's."""
 SCALES = (0.35, 1.65)
 """Otherwise it is the expert's times one number from this range."""
+FALTERING = 0.25
+"""Share of the trajectories that falter."""
+STRENGTHS = (0.3, 0.6)
+"""What is left of their actions, one number from this range for all of a trajectory: walkers fall."""
 
-Alter = Callable[[Float[np.ndarray, "n a"], Body, np.random.Generator], Float[np.ndarray, "n a"]]
+Actions = Float[np.ndarray, "n a"]
+Alter = Callable[[Actions], Actions]
+"""What becomes of the policy's actions of one time step, in n trajectories."""
 
 
-def expert(
-    actions: Float[np.ndarray, "n a"], body: Body, rng: np.random.Generator
-) -> Float[np.ndarray, "n a"]:
+def expert(body: Body, n: int, rng: np.random.Generator) -> Alter:
     """The policy's own actions."""
-    del body, rng
-    return actions
+    del body, n, rng
+    return lambda actions: actions
 
 
-def amateur(
-    actions: Float[np.ndarray, "n a"], body: Body, rng: np.random.Generator
-) -> Float[np.ndarray, "n a"]:
+def amateur(body: Body, n: int, rng: np.random.Generator) -> Alter:
     """With probability .35 unchanged, else times one scalar U(.35, 1.65) per step.
 
     As D4MORL's collector does, the swimmer's are uniformly random instead of unchanged.
     """
-    kept = rng.random(len(actions)) < UNCHANGED
-    scaled = actions * rng.uniform(*SCALES, len(actions))[:, None]
     limits = np.array(body.action_limits)
-    random = rng.uniform(-limits, limits, actions.shape)
-    return np.where(kept[:, None], random if body.name == "swimmer" else actions, scaled)
+
+    def alter(actions: Actions) -> Actions:
+        kept = rng.random(n) < UNCHANGED
+        scaled = actions * rng.uniform(*SCALES, n)[:, None]
+        random = rng.uniform(-limits, limits, actions.shape)
+        return np.where(kept[:, None], random if body.name == "swimmer" else actions, scaled)
+
+    return alter
 
 
-QUALITIES: dict[str, Alter] = {"expert": expert, "amateur": amateur}
+def faltering(body: Body, n: int, rng: np.random.Generator) -> Alter:
+    """An amateur's, and a quarter of the trajectories weak from beginning to end; not D4MORL's."""
+    strength = np.where(rng.random(n) < FALTERING, rng.uniform(*STRENGTHS, n), 1.0)
+    alter = amateur(body, n, rng)
+    return lambda actions: alter(actions) * strength[:, None]
+
+
+QUALITIES: dict[str, Callable[[Body, int, np.random.Generator], Alter]] = {
+    "expert": expert,
+    "amateur": amateur,
+    "faltering": faltering,
+}
 """What becomes of the policy's actions, by the dataset's quality."""
 
 
@@ -85,7 +102,8 @@ def _collect(
         rng = np.random.default_rng([seed, number])
         preferences = acting_preferences(policy, draw_targets(policy, AT_ONCE, rng))
         wanted = min(AT_ONCE, trajectories - start)
-        yield from _round(batch, policy, preferences, QUALITIES[quality], wanted, rng)
+        alter = QUALITIES[quality](batch.body, AT_ONCE, rng)
+        yield from _round(batch, policy, preferences, alter, wanted, rng)
 
 
 def normalised_returns(policy: Behaviour) -> Float[np.ndarray, "k m"]:
@@ -131,8 +149,7 @@ def _round(
     lengths, terminated = np.full(wanted, horizon), np.zeros(wanted, dtype=bool)
     frames[0, :wanted] = batch.reset_from(rng, wanted)
     for t in range(horizon):
-        chosen = alter(policy.act(frames[t], preferences), body, rng)
-        actions[t] = body.clip(chosen)
+        actions[t] = body.clip(alter(policy.act(frames[t], preferences)))
         frames[t + 1, :wanted], rewards[t], ended = batch.step(actions[t, :wanted].astype(np.float64))
         lengths[ended & ~terminated], terminated = t + 1, ended
         if terminated.all():

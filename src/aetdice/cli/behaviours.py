@@ -94,7 +94,7 @@ class Collect:
     out: Path
     """Folder for the episodes."""
     quality: Literal[*QUALITIES] = "expert"  # type: ignore[valid-type]
-    """An expert acts as trained; an amateur's actions are scaled at random."""
+    """Experts act as trained; amateurs' actions are scaled at random; a quarter of the faltering are weak."""
     trajectories: int = TRAJECTORIES
     """How many."""
     seed: int = 0

@@ -9,14 +9,14 @@ from jaxtyping import Int
 
 from aetdice.report.body_figures import collapse_panels, path_panels
 from aetdice.reproduce.bodies.measure import behaviours_of
-from aetdice.reproduce.bodies.scenes import COLD, Convex, Efficiency, Scene
+from aetdice.reproduce.bodies.scenes import Convex, Efficiency, Scene
 from aetdice.reproduce.bodies.watch import STRIDE
 from aetdice.results import write_json
 
 PATHS = ("AETDICE", "AET-ESR [0.5, 0.5]", "Lin-[0.5, 0.5]")
 """Whose ways are drawn: specialised and mixed, specialised, diagonal."""
 FALLS = ("AETDICE CD(0.1)", "AETDICE safe-CD(0.1)", "AETDICE CD(0.5)", "AETDICE safe-CD(0.5)")
-"""Without and with the safety utility; with or without warm-up."""
+"""Without and with the safety utility."""
 
 
 def figures(merged: Mapping[str, Any], scene: Scene, horizon: int, folder: Path) -> None:
@@ -48,19 +48,19 @@ def _paths(ways: list[list[list[float]]]) -> list[dict[str, Any]]:
 def collapse(scene: Scene, rows: Mapping[str, Any], horizon: int, folder: Path) -> None:
     """The share of episodes that are still up, and the torso's height in some of them."""
     times = list(range(0, horizon + 1, STRIDE))
-    for suffix, file in (("", f"collapse-{scene.name}"), (COLD, f"collapse-{scene.name}-cold")):
-        panels = {
-            name: {
-                "up": [_still_up(np.array(rows[name]["lengths"]), time, horizon) for time in times],
-                "upright": rows[name]["upright"]["mean"],
-                "heights": [[place[1] for place in way] for way in rows[name]["ways"]],
-            }
-            for name in (f"{row}{suffix}" for row in FALLS)
-            if name in rows
+    panels = {
+        name: {
+            "up": [_still_up(np.array(rows[name]["lengths"]), time, horizon) for time in times],
+            "upright": rows[name]["upright"]["mean"],
+            "heights": [[place[1] for place in way] for way in rows[name]["ways"]],
         }
-        if panels:
-            write_json(folder / f"{file}.json", {"times": times, "stride": STRIDE, "panels": panels})
-            collapse_panels(folder / f"{file}.png", panels, times, f"{scene.title}: who stays up")
+        for name in FALLS
+        if name in rows
+    }
+    if panels:
+        stem = folder / f"collapse-{scene.name}"
+        write_json(stem.with_suffix(".json"), {"times": times, "stride": STRIDE, "panels": panels})
+        collapse_panels(stem.with_suffix(".png"), panels, times, f"{scene.title}: who stays up")
 
 
 def _still_up(lengths: Int[np.ndarray, " n"], time: int, horizon: int) -> float:

@@ -142,7 +142,6 @@ def _config(population: Population, plan: Plan) -> TrainingConfig:
     return replace(
         plan.config,
         foresight=plan.horizon,
-        warm_up=plan.config.warm_up if population.warm_up else 0.0,
         value_gain=VALUE_GAIN,
         terminal_reward=population.terminal_reward,
     )

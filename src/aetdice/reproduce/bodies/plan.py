@@ -44,10 +44,13 @@ def convex(body: str, qualities: tuple[str, ...], *scales: tuple[float, float]) 
     return tuple(Convex(body, quality, scale) for scale in scales for quality in qualities)
 
 
-def efficiency(bodies: tuple[str, ...], qualities: tuple[str, ...]) -> tuple[Scene, ...]:
-    """With the alive bonus as in the paper, and without."""
-    kinds = [(body, form, quality) for body in bodies for form in (True, False) for quality in qualities]
-    return tuple(Efficiency(body, quality, form) for body, form, quality in kinds)
+def efficiency(qualities: tuple[str, ...]) -> tuple[Scene, ...]:
+    """With the alive bonus as in the paper, and without; and a walker that falls, for safety to prevent."""
+    walker, halfcheetah = (
+        [Efficiency(body, quality, form) for form in (True, False) for quality in qualities]
+        for body in ("walker2d", "halfcheetah")
+    )
+    return (*walker, Efficiency("walker2d", "faltering", True), *halfcheetah)
 
 
 BOTH = ("expert", "amateur")
@@ -107,8 +110,8 @@ PLANS: dict[str, tuple[Plan, Plan]] = {
         replace(QUICK, study="walker2d", scenes=convex("walker2d", ("amateur",), (1.0, 1.0))),
     ),
     "cobb-douglas": (
-        replace(FULL, study="cobb-douglas", scenes=efficiency(("walker2d", "halfcheetah"), BOTH)),
-        replace(QUICK, study="cobb-douglas", scenes=efficiency(("walker2d", "halfcheetah"), ("amateur",))),
+        replace(FULL, study="cobb-douglas", scenes=efficiency(BOTH)),
+        replace(QUICK, study="cobb-douglas", scenes=efficiency(("amateur",))),
     ),
 }
 """Full and quick, by study."""

@@ -33,8 +33,6 @@ TRAINED_EPSILON = 1.0
 thousand times the value of a whole episode, and nearly all of r̃ would be its decay."""
 SAFE_EPSILON = 20.0
 """The same for the safe objective, which is paid along the way, where that decay still is large."""
-COLD = ", cold"
-"""What is added to the name of a row that does not warm up."""
 
 
 class Population(NamedTuple):
@@ -47,13 +45,6 @@ class Population(NamedTuple):
     """The row of its twins, where no other population has the same ones."""
     terminal_reward: bool = False
     """Whether AETDICE is paid at the end of an episode; docs/bodies.md has the trials that chose it."""
-    warm_up: bool = True
-    """Whether its policies are shown all of the data first."""
-
-    def cold(self) -> "Population":
-        """The same without warm-up, as in the paper."""
-        rows = {f"{row}{COLD}": objective for row, objective in self.rows.items()}
-        return self._replace(name=f"{self.name}-cold", rows=rows, clones=None, warm_up=False)
 
 
 @dataclass(frozen=True)
@@ -158,11 +149,12 @@ class Efficiency(Scene):
 
     def populations(self, horizon: int) -> list[Population]:
         plain = {f"CD({rho:g})": cobb_douglas(rho, TRAINED_EPSILON) for rho in RHOS}
-        ours = [Population("aetdice", "aetdice", _named("AETDICE ", plain), "cloning", terminal_reward=True)]
-        if safe := self._safe(horizon, SAFE_EPSILON):
-            ours.append(Population("safe", "aetdice", _named("AETDICE safe-", safe)))
-        colds = [population.cold() for population in ours] if self.safe and self.bonus else []
-        return [*ours, *colds, Population("esr-iql", "esr-iql", _named("ESR-IQL ", plain))]
+        safe = _named("AETDICE safe-", self._safe(horizon, SAFE_EPSILON))
+        return [
+            Population("aetdice", "aetdice", _named("AETDICE ", plain), "cloning", terminal_reward=True),
+            Population("esr-iql", "esr-iql", _named("ESR-IQL ", plain)),
+            *([Population("safe", "aetdice", safe)] if safe else []),
+        ]
 
     def _safe(self, horizon: int, epsilon: float = 1e-3) -> dict[str, Objective]:
         return {

@@ -1,6 +1,5 @@
 """Tables of the studies of the bodies, from their merged results."""
 
-import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +9,6 @@ from rich.text import Text
 
 from aetdice.report.tables import columns
 from aetdice.reproduce.bodies.measure import BEHAVIOURS
-from aetdice.reproduce.bodies.scenes import COLD
 from aetdice.reproduce.words import number, words_of
 
 BEST = "bold green"
@@ -112,14 +110,14 @@ def safety(merged: Mapping[str, Any]) -> Table:
         f"{merged['title']}: without and with the safety utility", "for", "trained", "upright", "score"
     )
     for heading in (heading for heading in merged["columns"] if not heading.startswith("safe")):
-        for warmth, (words, method) in itertools.product(("", COLD), (("without", PLAIN), ("with", SAFE))):
-            row = merged["rows"].get(f"{method}{heading}{warmth}")
+        for words, method in (("without", PLAIN), ("with", SAFE)):
+            row = merged["rows"].get(f"{method}{heading}")
             if row is None:
                 continue
             score = row["scores"][heading]
             table.add_row(
                 heading,
-                f"{words}{warmth}",
+                words,
                 f"{row['upright']['mean']:.1%}",
                 f"{number(score['mean'])} ± {number(score['half'])}",
             )

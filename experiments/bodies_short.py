@@ -1,0 +1,49 @@
+"""Parts of a study of the bodies with fewer seeds and updates, on all of its data: an afternoon on a CPU.
+
+    python experiments/bodies_short.py cobb-douglas OUT PART ...
+
+AETDICE has the β that the full study's rule nearly always selects.
+"""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from aetdice.reproduce.bodies import PLANS, Plan, parts_of, report
+from aetdice.reproduce.parts import complete
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("study", choices=PLANS)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("part", nargs="+")
+    arguments = parser.parse_args()
+    plan = short(*PLANS[arguments.study])
+    results = complete(parts_of(plan), arguments.out, arguments.part, _say)
+    Console().print(report(results, plan, arguments.out))
+
+
+def short(full: Plan, quick: Plan) -> Plan:
+    return replace(
+        quick,
+        scenes=full.scenes,
+        trajectories=full.trajectories,
+        betas=(3e-4,),
+        seeds=(0, 1, 2),
+        episodes=full.episodes,
+        config=replace(quick.config, cloning_steps=10_000),
+    )
+
+
+def _say(stage: str, step: int, total: int, metrics: dict[str, Any]) -> None:
+    del metrics
+    if step == total or step % 2_000 == 0:
+        print(f"{stage} {step}/{total}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
