@@ -63,7 +63,7 @@ QUALITIES: dict[str, Callable[[Body, int, np.random.Generator], Alter]] = {
     "amateur": amateur,
     "faltering": faltering,
 }
-"""What becomes of the policy's actions, by the dataset's quality."""
+"""By the dataset's quality, what makes the alteration for n trajectories."""
 
 
 def collect_body(
