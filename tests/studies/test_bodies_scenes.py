@@ -10,6 +10,7 @@ from aetdice.data import Episode, Episodes, transform_episodes
 from aetdice.data.transforms import Chain, MinMax, SpeedAndEffort, WithoutBonus
 from aetdice.envs.bodies import BatchedBody
 from aetdice.objectives import in_float64, lsr
+from aetdice.reproduce.bodies.markdown import markdown
 from aetdice.reproduce.bodies.measure import behaviours_of, shares
 from aetdice.reproduce.bodies.merge import merge
 from aetdice.reproduce.bodies.paper import CONVEX, EFFICIENCY, TABLES, paper_rows
@@ -176,10 +177,17 @@ def test_spread_is_over_seeds_and_leads_are_counted_in_it():
     assert row["params"] == {"beta": 0.1}
     assert [(s["score"], s["selected"]) for s in row["settings"]] == [(None, False), (4.0, True)]
     assert "G, F: AETDICE leads Lin-[1, 0] by 2.5 (1.8 s.d.)" in str(verdict(merged))
+    lines = markdown(merged).splitlines()
+    assert lines[0].startswith("| ant, expert, c = (1, 1) | w=[1, 0] | ")
+    assert "| **4.00 ± 1.41** (13.69) |" in next(line for line in lines if line.startswith("| AETDICE |"))
+    assert "| 1.50 ± " in next(line for line in lines if line.startswith("| Lin-[1, 0] |"))
+    assert {line.count("|") for line in lines} == {lines[0].count("|")}
     del results["expert-1-1-aetdice-walks"]
     assert "AETDICE" not in merge(results, scene, 500)["rows"]
 
 
 def test_spreads_are_shown_to_the_place_of_their_means():
-    assert spread({"mean": 1089.56, "sd": 27.6}) == "1089.6 ± 27.6"
+    assert spread({"mean": 1089.56, "sd": 27.6}) == "1090 ± 28"
+    assert spread({"mean": 6190679.0, "sd": 299593.0}) == "(6.19 ± 0.30)e6"
+    assert spread({"mean": 123456.0, "sd": None}) == "1.23e5"
     assert spread({"mean": 0.0512, "sd": None}) == "0.051"

@@ -93,6 +93,9 @@ def test_every_part_is_measured_merged_and_shown(study, shipped, monkeypatch, tm
     assert set(summary["made"]) == set(results)
     assert all({"facts", "device", "versions"} <= set(made) for made in summary["made"].values())
     assert '"ways"' not in json.dumps(summary)
+    documented = (folder / "tables.md").read_text(encoding="utf-8")
+    assert [line for line in documented.splitlines() if line.startswith("| cloning |")]
+    assert all(f"| {scene.title} |" in documented for scene in plan.scenes)
     monkeypatch.setattr(parts, "train", None)  # nothing is done twice
     assert complete(parts_of(plan), folder) == results
 

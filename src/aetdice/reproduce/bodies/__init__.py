@@ -8,21 +8,24 @@ from rich.console import Group
 from rich.text import Text
 
 from aetdice.reproduce.bodies.figures import figures
+from aetdice.reproduce.bodies.markdown import markdown
 from aetdice.reproduce.bodies.merge import merge
 from aetdice.reproduce.bodies.parts import parts_of
 from aetdice.reproduce.bodies.plan import PLANS, Plan
 from aetdice.reproduce.bodies.tables import tables
 from aetdice.reproduce.parts import write_summary
+from aetdice.results import write_text
 
 __all__ = ["PLANS", "Plan", "merge", "parts_of", "report"]
 
 
 def report(results: Mapping[str, Mapping[str, Any]], plan: Plan, folder: Path) -> Group:
-    """Write figures with their data to the folder, and return the tables."""
+    """Write figures with their data, and the tables as Markdown, to the folder; return the tables."""
     shown, scenes = [], {}
     for scene in plan.scenes:
         merged = scenes[scene.name] = merge(results, scene, plan.horizon)
         figures(merged, scene, plan.horizon, folder)
         shown += [part for table in tables(merged) for part in (table, Text())]
     write_summary(folder, {"scenes": scenes})
+    write_text(folder / "tables.md", "\n\n".join(markdown(m) for m in scenes.values() if m["rows"]) + "\n")
     return Group(*shown, f"figures and their data: {folder}")

@@ -7,7 +7,7 @@ from aetdice.envs.bodies.body import HORIZON
 from aetdice.reproduce.bodies.scenes import Convex, Efficiency, Scene
 
 VALUE_GAIN = 0.1
-"""Of AETDICE's ν; docs/bodies.md has the trials that chose it, and frequencies and warm-up below."""
+"""Of AETDICE's ν; docs/bodies-study.md has the trials that chose it, and frequencies and warm-up below."""
 CRITIC_AVERAGING = 0.95
 """Of ESR-IQL: with the usual 0.995 its values have not reached the start of 500 steps in 40,000 updates."""
 

@@ -44,7 +44,7 @@ class Population(NamedTuple):
     clones: str | None = None
     """The row of its twins, where no other population has the same ones."""
     terminal_reward: bool = False
-    """Whether AETDICE is paid at the end of an episode; docs/bodies.md has the trials that chose it."""
+    """Whether AETDICE is paid at the end of an episode; docs/bodies-study.md has the trials that chose it."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from aetdice.reproduce.bodies.measure import BEHAVIOURS
 from aetdice.reproduce.words import number, words_of
 
 BEST = "bold green"
+LARGE = 1e5
 PLAIN, SAFE = "AETDICE ", "AETDICE safe-"
 CHOICE = (
     "bold: the largest mean; ± is one standard deviation over seeds; "
@@ -38,7 +39,7 @@ def scores(merged: Mapping[str, Any]) -> Table:
     """Trained for (rows) × evaluated under (columns): mean ± s.d. over seeds, the paper's in brackets."""
     headings = merged["columns"]
     table = columns(f"{merged['title']} (the paper's)", "method", *headings)
-    best = {heading: _ranked(merged, heading)[0] for heading in headings}
+    best = {heading: ranked(merged, heading)[0] for heading in headings}
     for name, row in merged["rows"].items():
         cells = []
         for heading in headings:
@@ -57,17 +58,21 @@ def scores(merged: Mapping[str, Any]) -> Table:
 
 
 def spread(score: Mapping[str, Any]) -> str:
-    """Four digits of the mean, and the spread to the same place."""
-    digits = 3 if abs(score["mean"]) < 1 else 2 if abs(score["mean"]) < 100 else 1
-    sd = "" if score["sd"] is None else f" ± {score['sd']:.{digits}f}"
-    return f"{score['mean']:.{digits}f}{sd}"
+    """Four digits of the mean, three from 10⁵ on, and the spread to the same place."""
+    mean, sd = score["mean"], score["sd"]
+    if abs(mean) >= LARGE:
+        power = len(f"{abs(mean):.0f}") - 1
+        small = spread({"mean": mean / 10**power, "sd": None if sd is None else sd / 10**power})
+        return f"({small})e{power}" if sd is not None else f"{small}e{power}"
+    digits = 3 if abs(mean) < 1 else 2 if abs(mean) < 100 else 1 if abs(mean) < 1000 else 0
+    return f"{mean:.{digits}f}" + ("" if sd is None else f" ± {sd:.{digits}f}")
 
 
 def verdict(merged: Mapping[str, Any]) -> Text:
     """In every column, how far the best row is ahead of the next, in standard deviations over seeds."""
     text = Text()
     for heading in merged["columns"]:
-        first, *others = _ranked(merged, heading)
+        first, *others = ranked(merged, heading)
         if not others:
             continue
         one, two = (merged["rows"][name]["scores"][heading] for name in (first, others[0]))
@@ -140,5 +145,6 @@ def settings(name: str, row: Mapping[str, Any]) -> Table:
     return table
 
 
-def _ranked(merged: Mapping[str, Any], heading: str) -> list[str]:
+def ranked(merged: Mapping[str, Any], heading: str) -> list[str]:
+    """The rows of a column, best first."""
     return sorted(merged["rows"], key=lambda name: -merged["rows"][name]["scores"][heading]["mean"])
