@@ -1,8 +1,10 @@
-"""Parts of a study of the bodies with fewer seeds and updates, on all of its data: an afternoon on a CPU.
+"""Parts of a study of the bodies with other settings than the study's own, on all of its data.
 
-    python experiments/bodies_short.py cobb-douglas OUT PART ...
+    python experiments/bodies_by_hand.py cobb-douglas OUT PART ... --short
+    python experiments/bodies_by_hand.py cobb-douglas OUT PART ... --beta 5e-5
 
-AETDICE has the β that the full study's rule nearly always selects.
+AETDICE has a single β, by default the one that the full study's rule nearly always selects. With
+`--short`, three seeds and fewer updates: an afternoon on a CPU.
 """
 
 import argparse
@@ -21,8 +23,11 @@ def main() -> None:
     parser.add_argument("study", choices=PLANS)
     parser.add_argument("out", type=Path)
     parser.add_argument("part", nargs="+")
+    parser.add_argument("--beta", type=float, default=3e-4)
+    parser.add_argument("--short", action="store_true")
     arguments = parser.parse_args()
-    plan = short(*PLANS[arguments.study])
+    full, quick = PLANS[arguments.study]
+    plan = replace(short(full, quick) if arguments.short else full, betas=(arguments.beta,))
     results = complete(parts_of(plan), arguments.out, arguments.part, _say)
     Console().print(report(results, plan, arguments.out))
 
@@ -32,7 +37,6 @@ def short(full: Plan, quick: Plan) -> Plan:
         quick,
         scenes=full.scenes,
         trajectories=full.trajectories,
-        betas=(3e-4,),
         seeds=(0, 1, 2),
         episodes=full.episodes,
         config=replace(quick.config, cloning_steps=10_000),
