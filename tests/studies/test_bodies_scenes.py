@@ -136,6 +136,7 @@ def test_the_paper_s_rows_are_trained_and_its_columns_scored():
     assert EFFICIENCY["halfcheetah"]["AETDICE CD(0.5)"] == {"CD(0.5)": (45.768, 6.580)}
     assert paper_rows(Convex("ant", "expert", (2.0, 1.0))) == {}
     assert paper_rows(Efficiency("walker2d", "expert", False)) == {}
+    assert paper_rows(Efficiency("walker2d", "faltering", True)) == {}
 
 
 def made_up(values) -> list[dict]:

@@ -50,17 +50,16 @@ def collapse_panels(
         1, 1 + len(panels), figsize=(2.6 * (1 + len(panels)), 3.1), layout="constrained", squeeze=False
     )
     for axes, shade, (name, panel) in zip(row[0, 1:], SHADES, panels.items(), strict=False):
-        row[0, 0].plot(times, panel["up"], color=shade, lw=1.8, label=name)
+        row[0, 0].plot(times, panel["up"], color=shade, lw=1.8)
         for heights in panel["heights"]:
             axes.plot(times[: len(heights)], heights, color=shade, lw=0.7, alpha=0.5)
         axes.axhspan(0, 0.8, color="#d5d9e0", lw=0)
         axes.set(xlim=(0, times[-1]), ylim=(0.6, 1.6), xlabel="step")
-        axes.set_title(f"{name}\n{panel['upright']:.0%} upright", fontsize=8, loc="left")
+        axes.set_title(f"{name}\n{panel['upright']:.0%} upright", fontsize=8, loc="left", color=shade)
         axes.spines[["top", "right"]].set_visible(False)
     row[0, 1].set_ylabel("height of the torso")
     row[0, 0].set(xlim=(0, times[-1]), ylim=(0, 1.02), xlabel="step", ylabel="share of episodes still up")
     row[0, 0].yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    row[0, 0].legend(frameon=False, fontsize=7, loc="lower left")
     row[0, 0].spines[["top", "right"]].set_visible(False)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     write_whole(path, lambda partial: figure.savefig(partial, dpi=160))

@@ -91,7 +91,8 @@ scores cannot come from the formula that it prints.
 
 
 def paper_rows(scene: Scene) -> dict[str, Entry]:
-    """What the paper has for a table; nothing for c = (2, 1) and for distance alone."""
+    """What the paper has for a table; nothing for c = (2, 1), for distance alone and for the faltering."""
     if isinstance(scene, Convex):
         return TABLES[scene.body, scene.quality] if scene.scale == (1.0, 1.0) else {}
-    return EFFICIENCY[scene.body] if isinstance(scene, Efficiency) and scene.bonus else {}
+    known = isinstance(scene, Efficiency) and scene.bonus and scene.quality != "faltering"
+    return EFFICIENCY[scene.body] if known else {}
