@@ -9,6 +9,7 @@ import pytest
 import tyro
 
 from aetdice.cli import Command, main
+from aetdice.reproduce.bodies.markdown import markdown
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -107,3 +108,12 @@ def test_links_between_pages_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     targets = [target for target in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in target]
     assert [target for target in targets if not (ROOT / page).parent.joinpath(target).exists()] == []
+
+
+@pytest.mark.parametrize("study", ["ant", "walker2d", "cobb-douglas"])
+def test_tables_of_the_bodies_are_those_of_the_kept_results(study):
+    page = (ROOT / "docs" / "bodies-study.md").read_text(encoding="utf-8")
+    kept = json.loads((ROOT / "experiments" / "results" / f"{study}.json").read_text(encoding="utf-8"))
+    tables = [markdown(scene) for scene in kept["scenes"].values() if scene["rows"]]
+    assert tables
+    assert [table for table in tables if table not in page] == []
