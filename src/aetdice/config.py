@@ -43,7 +43,7 @@ class TrainingConfig:
     dropout: float = 0.0
     """Share of a policy's hidden units left out of each cloning update, against learning steps by heart."""
     foresight: int = 0
-    """A policy is shown a step as often as it and so many steps after it weigh on average."""
+    """Ratios are read from each step and so many after it together, where episodes do not meet (AETDICE)."""
     extraction: Literal["drawn", "weighted"] = "drawn"
     """Show a policy steps as often as they weigh, or all alike with weights in the loss."""
     divergence: Literal["chi2", "soft-chi2", "kl"] = "chi2"

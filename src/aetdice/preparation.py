@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, UInt8
+from jaxtyping import Array, Float, UInt8
 
 from aetdice.algorithms.algorithm import Algorithm
 from aetdice.algorithms.cloning import Lessons, lottery
@@ -161,8 +161,6 @@ def lessons_for(
     shares = [behaviour] * twins
     for mass in reversed(lessons):
         own = np.asarray(mass, np.float64)
-        if config.foresight:
-            own = foreseen(own, np.asarray(data.initial), config.foresight)
         total = own.sum()
         if not np.isfinite(total) or total <= 0:
             raise InputError("every ratio is zero: no step is worth cloning; use a larger beta")
@@ -172,21 +170,6 @@ def lessons_for(
     plain = lottery(behaviour)
     relative = np.stack([share / np.maximum(behaviour, 1e-300) for share in shares])
     return Lessons(jnp.asarray(np.stack([plain] * len(shares))), jnp.asarray(relative, jnp.float32))
-
-
-def foreseen(
-    weights: Float[np.ndarray, " steps"], initial: Int[np.ndarray, " episodes"], ahead: int
-) -> Float[np.ndarray, " steps"]:
-    """The mean weight of each step and the `ahead` steps that follow it in its episode.
-
-    Where a flow is conserved and paths do not merge, a step weighs as much as each that follows.
-    A ν that does not tell states apart early, but later, gets only the later weights right.
-    """
-    rows = np.arange(len(weights))
-    ends = np.append(initial[1:], len(weights))[np.searchsorted(initial, rows, side="right") - 1]
-    until = np.minimum(rows + ahead + 1, ends)
-    sums = np.concatenate([[0.0], np.cumsum(weights)])
-    return np.maximum(sums[until] - sums[rows], 0) / (until - rows)
 
 
 def fingerprint(dataset: Episodes, choices: Sequence[dict[str, Any]], *facts: Any) -> UInt8[Array, "32"]:

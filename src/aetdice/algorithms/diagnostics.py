@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from aetdice.algorithms.dice import DiceHyper, DiceSetting, DualState, step_residuals, step_rewards
+from aetdice.algorithms.dice import DiceHyper, DiceSetting, DualState, step_rewards
+from aetdice.algorithms.foresight import conserving_ratios, mean_residuals, stretches
 from aetdice.data.resident import ResidentData, Steps, blocks
 from aetdice.dice import dual_loss, ratio
 from aetdice.objectives import multiplier
@@ -48,12 +49,13 @@ def report_ratios(
     horizon = state.average.encoder.horizon
     mu = multiplier(aggregation, state.slack)
     first = steps.take(data.initial)
-    rows = jax.lax.map(
-        lambda block: step_residuals(state.average, hyper.objective, block, mu, setting), blocks(steps)
-    )
-    residuals = rows.reshape(-1)[: steps.count]
+    single, ahead = (stretches(data, steps_after) for steps_after in (0, setting.foresight))
+    residuals = mean_residuals(state.average, hyper.objective, data, single, mu, setting)
     weights = setting.flow.transition_weights(steps.weight)
     w = ratio(residuals, hyper.beta, setting.divergence)
+    if setting.foresight:
+        together = mean_residuals(state.average, hyper.objective, data, ahead, mu, setting)
+        w = conserving_ratios(together, ahead.length, hyper.beta, data, horizon, setting)
     mass = w * weights
     value = dual_loss(
         jax.vmap(state.average)(first.observation, first.accrued, first.time),

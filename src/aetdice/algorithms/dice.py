@@ -57,6 +57,8 @@ class DiceSetting(eqx.Module):
     """Use every stored step at every time (paper: app:time_augmentation); ν needs a head per step."""
     terminal_reward: bool = eqx.field(static=True, default=False)
     """Pay F(R) - F(0) at an episode's last step only, instead of r̃ along the way."""
+    foresight: int = eqx.field(static=True, default=0)
+    """How many steps after its own a ratio is read from (foresight.py)."""
 
 
 class DualState(NamedTuple):

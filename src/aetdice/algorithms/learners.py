@@ -55,6 +55,7 @@ class Dice(Algorithm):
             annealing=config.annealing,
             time_augmented=by_head and config.time == "augmented",
             terminal_reward=augmented and config.terminal_reward,
+            foresight=config.foresight if augmented else 0,
         )
         self.heads = horizon if by_head else 1
         self.constants = horizon if config.offsets else 1

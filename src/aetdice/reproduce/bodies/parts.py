@@ -76,7 +76,7 @@ def _training(population: Population, scene: Scene, plan: Plan) -> Part:
     """Trains every setting; keeps diagnostics of all and the policies of those that are to walk."""
     algorithm, names = population.algorithm, list(population.rows)
     config = _config(population, plan)
-    grid = _grid(algorithm, plan)
+    grid = _grid(population, plan)
     facts = _facts(
         scene,
         plan,
@@ -147,10 +147,12 @@ def _config(population: Population, plan: Plan) -> TrainingConfig:
     )
 
 
-def _grid(algorithm: str, plan: Plan) -> Mapping[str, tuple[float, ...]]:
-    if algorithm == "esr-iql":
+def _grid(population: Population, plan: Plan) -> Mapping[str, tuple[float, ...]]:
+    if population.algorithm == "esr-iql":
         return {"expectile": plan.expectiles, "temperature": plan.temperatures}
-    return {"beta": plan.betas if algorithm == "aetdice" else plan.discounted_betas}
+    if population.algorithm != "aetdice":
+        return {"beta": plan.discounted_betas}
+    return {"beta": tuple(round(population.beta_scale * beta, 12) for beta in plan.betas)}
 
 
 def _reference(scene: Scene, plan: Plan) -> Part:

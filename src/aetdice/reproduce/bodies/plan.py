@@ -110,7 +110,7 @@ PLANS: dict[str, tuple[Plan, Plan]] = {
         replace(QUICK, study="walker2d", scenes=convex("walker2d", ("amateur",), (1.0, 1.0))),
     ),
     "cobb-douglas": (
-        replace(FULL, study="cobb-douglas", scenes=efficiency(BOTH)),
+        replace(FULL, study="cobb-douglas", scenes=efficiency(BOTH), betas=(1e-3, 5e-4, 2e-4, 1e-4)),
         replace(QUICK, study="cobb-douglas", scenes=efficiency(("amateur",))),
     ),
 }

@@ -34,6 +34,8 @@ thousand times the value of a whole episode, and nearly all of r̃ would be its 
 SAFE_EPSILON = 20.0
 """The same for the safe objective, which is paid along the way, where that decay still is large."""
 
+SAFE_BETA_SCALE = 0.1
+
 
 class Population(NamedTuple):
     """Rows of a table that one algorithm trains together: their objectives share a form."""
@@ -45,6 +47,8 @@ class Population(NamedTuple):
     """The row of its twins, where no other population has the same ones."""
     terminal_reward: bool = False
     """Whether AETDICE is paid at the end of an episode; docs/bodies-study.md has the trials that chose it."""
+    beta_scale: float = 1.0
+    """Of the study's grid: the slope of a logarithm falls as its value rises, and β should with it."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +157,7 @@ class Efficiency(Scene):
         return [
             Population("aetdice", "aetdice", _named("AETDICE ", plain), "cloning", terminal_reward=True),
             Population("esr-iql", "esr-iql", _named("ESR-IQL ", plain)),
-            *([Population("safe", "aetdice", safe)] if safe else []),
+            *([Population("safe", "aetdice", safe, beta_scale=SAFE_BETA_SCALE)] if safe else []),
         ]
 
     def _safe(self, horizon: int, epsilon: float = 1e-3) -> dict[str, Objective]:
