@@ -21,7 +21,7 @@ from aetdice.envs import FairTaxi
 from aetdice.envs.taxi_data import collect_fair_taxi
 from aetdice.networks import Categorical, Encoder, Policy
 from aetdice.objectives import Identity
-from aetdice.preparation import foreseen, lessons_for
+from aetdice.preparation import lessons_for
 
 KEY = jax.random.key(0)
 
@@ -101,26 +101,6 @@ def test_weights_in_the_loss_teach_what_drawing_teaches():
 def test_the_twin_is_taught_the_data_as_it_is():
     shares = np.diff(np.asarray(lessons(RATIOS).tickets[1], np.int64), prepend=0) / 2**32
     np.testing.assert_allclose(shares, 1 / DATA.steps.count, atol=1e-8)
-
-
-@pytest.mark.parametrize("ahead", [0, 1, 3, 100])
-def test_foresight_is_the_mean_of_what_follows_in_the_episode(ahead):
-    rng = np.random.default_rng(ahead)
-    lengths = np.array([4, 1, 7])
-    episodes = [rng.gamma(1.0, size=length) for length in lengths]
-    found = foreseen(np.concatenate(episodes), np.cumsum(lengths) - lengths, ahead)
-    expected = [[w[t : t + ahead + 1].mean() for t in range(len(w))] for w in episodes]
-    np.testing.assert_allclose(found, np.concatenate(expected), atol=1e-12)
-
-
-def test_foresight_leaves_a_conserved_flow_alone():
-    steady = RATIOS.reshape(-1, 3)[:, :1].repeat(3, axis=1).ravel()
-    config = TrainingConfig(foresight=2)
-    plain, ahead = (
-        np.asarray(lessons_for([jnp.asarray(steady)], 1, DATA, c).tickets[0], np.int64)
-        for c in (TrainingConfig(), config)
-    )
-    assert np.abs(plain - ahead).max() <= 1 + 2**32 * 1e-12
 
 
 def test_ratios_that_are_all_zero_teach_nothing():

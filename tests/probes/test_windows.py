@@ -6,46 +6,18 @@ import numpy as np
 import pytest
 import scipy.stats
 from lessons import TINY
+from ragged import HORIZON, KEY, ragged, some_nu
 
-from aetdice import Episode, Episodes, bsr
+from aetdice import bsr
 from aetdice.algorithms.dice import DiceSetting, entering_and_residuals, step_residuals
 from aetdice.algorithms.learners import aetdice
-from aetdice.data import augment
-from aetdice.data.resident import resident
 from aetdice.dice import FiniteHorizon
-from aetdice.networks import Encoder, Nu
-from aetdice.objectives import ChiSquare, Identity
-
-HORIZON = 5
-KEY = jax.random.key(0)
-
-
-def ragged(*, cut: bool):
-    """Episodes that terminate early or last to the horizon; where `cut`, one more stops before either."""
-    rng = np.random.default_rng(0)
-    ends = [(3, True), (HORIZON, False), (1, True), (HORIZON, False), (HORIZON, True), *[(2, False)] * cut]
-    episodes = [
-        Episode(
-            rng.normal(size=(length + 1, 2)),
-            rng.integers(0, 3, length),
-            rng.random((length, 2)),
-            end,
-            not end,
-        )
-        for length, end in ends
-    ]
-    return resident(augment(Episodes.from_list(episodes), Identity(), HORIZON), actions=3)
-
-
-@pytest.fixture(scope="module")
-def nu():
-    encoder = Encoder(None, HORIZON, True, True, np.zeros(2), np.ones(2), np.ones(2))
-    blank = Nu(encoder, (8,), 1, HORIZON, KEY)
-    return jax.tree.map(lambda leaf: leaf + 0.3 * jax.random.normal(KEY, leaf.shape), blank)
+from aetdice.objectives import ChiSquare
 
 
 @pytest.mark.parametrize("window", [1, 2, 4, 19])
-def test_residuals_do_not_depend_on_the_window(nu, window):
+def test_residuals_do_not_depend_on_the_window(window):
+    nu = some_nu()
     data, setting, mu = (
         ragged(cut=False),
         DiceSetting(FiniteHorizon(HORIZON), ChiSquare()),

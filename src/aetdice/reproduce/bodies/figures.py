@@ -13,8 +13,8 @@ from aetdice.reproduce.bodies.scenes import Convex, Efficiency, Scene
 from aetdice.reproduce.bodies.watch import STRIDE
 from aetdice.results import write_json
 
-PATHS = ("AETDICE", "AET-ESR [0.5, 0.5]", "Lin-[0.5, 0.5]")
-"""Whose ways are drawn: specialised and mixed, specialised, diagonal."""
+PATHS = ("AETDICE", "AET-ESR [0.5, 0.5]", "Lin-[0.5, 0.5]", "cloning")
+"""Whose ways are drawn: those of specialists, and those that go between."""
 FALLS = ("AETDICE CD(0.1)", "AETDICE safe-CD(0.1)", "AETDICE CD(0.5)", "AETDICE safe-CD(0.5)")
 """Without and with the safety utility."""
 

@@ -1,0 +1,39 @@
+"""Episodes of different lengths in continuous states, and some ν: nothing about it is right."""
+
+import jax
+import numpy as np
+
+from aetdice import Episode, Episodes
+from aetdice.data import augment
+from aetdice.data.resident import ResidentData, resident
+from aetdice.networks import Encoder, Nu
+from aetdice.objectives import Identity
+
+HORIZON = 5
+KEY = jax.random.key(0)
+
+
+def ragged(*, cut: bool) -> ResidentData:
+    """Episodes that terminate early or last to the horizon; where `cut`, one more stops before either.
+
+    All start at the same state, and meet nowhere else.
+    """
+    rng = np.random.default_rng(0)
+    ends = [(3, True), (HORIZON, False), (1, True), (HORIZON, False), (HORIZON, True), *[(2, False)] * cut]
+    episodes = [
+        Episode(
+            np.concatenate([np.zeros((1, 2)), rng.normal(size=(length, 2))]),
+            rng.integers(0, 3, length),
+            rng.random((length, 2)),
+            end,
+            not end,
+        )
+        for length, end in ends
+    ]
+    return resident(augment(Episodes.from_list(episodes), Identity(), HORIZON), actions=3)
+
+
+def some_nu() -> Nu:
+    encoder = Encoder(None, HORIZON, True, True, np.zeros(2), np.ones(2), np.ones(2))
+    blank = Nu(encoder, (8,), 1, HORIZON, KEY)
+    return jax.tree.map(lambda leaf: leaf + 0.3 * jax.random.normal(KEY, leaf.shape), blank)
