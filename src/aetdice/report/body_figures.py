@@ -20,7 +20,7 @@ def path_panels(path: Path, panels: Mapping[str, Mapping[str, Any]], title: str)
     """
     plt = pyplot()
     figure, row = plt.subplots(
-        1, len(panels), figsize=(3.1 * len(panels), 3.5), layout="constrained", squeeze=False, sharex=True,
+        1, len(panels), figsize=(3.1 * len(panels), 3.7), layout="compressed", squeeze=False, sharex=True,
         sharey=True,
     )  # fmt: skip
     for axes, (name, panel) in zip(row[0], panels.items(), strict=True):
