@@ -40,6 +40,8 @@ class TrainingConfig:
     """Share of cloning steps drawn from the behaviour, for states the ratios leave out."""
     warm_up: float = 0.0
     """Share of cloning steps, the first ones, in which a policy is shown all of the data, as its twin is."""
+    early: float = 0.0
+    """Share of cloning steps that are about the first steps of episodes, where their course is chosen."""
     dropout: float = 0.0
     """Share of a policy's hidden units left out of each cloning update, against learning steps by heart."""
     foresight: int = 0
@@ -90,7 +92,7 @@ class TrainingConfig:
             raise InputError(f"hidden needs at least one positive width, not {self.hidden}")
         if self.holdout is not None and not 0 <= self.holdout < 1:
             raise InputError(f"holdout is a share of the episodes below 1, not {self.holdout}")
-        for name in ("floor", "warm_up", "averaging", "critic_averaging"):
+        for name in ("floor", "warm_up", "early", "averaging", "critic_averaging"):
             share = getattr(self, name)
             if not 0 <= share <= 1:
                 raise InputError(f"{name} is a share between 0 and 1, not {share}")

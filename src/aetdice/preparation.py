@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, UInt8
+from jaxtyping import Array, Float, Int, UInt8
 
 from aetdice.algorithms.algorithm import Algorithm
 from aetdice.algorithms.cloning import Lessons, lottery
@@ -25,6 +25,8 @@ from aetdice.population import product
 
 PROBE_STEPS = 10_000
 """About how many steps of the training set are looked at between chunks."""
+FIRST_PART = 1 / 25
+"""Of the longest episode: early lessons fade as exp(-t / so much of it)."""
 
 
 def algorithm_for(name: str, horizon: int, config: TrainingConfig) -> Algorithm:
@@ -154,7 +156,7 @@ def lessons_for(
     """What every policy is shown: a share `floor` as the behaviour has it, the rest by its lessons.
 
     π(a|s̃) is the same for any factor of w that depends on s̃ alone, so the mass that time steps
-    conserve may be corrected before. Twins see the data as it is.
+    conserve may be corrected before, and first steps may be shown more often. Twins see the data as it is.
     """
     behaviour = np.asarray(data.steps.weight, np.float64)
     behaviour /= behaviour.sum()
@@ -165,11 +167,21 @@ def lessons_for(
         if not np.isfinite(total) or total <= 0:
             raise InputError("every ratio is zero: no step is worth cloning; use a larger beta")
         shares.insert(0, (1 - config.floor) * own / total + config.floor * behaviour)
+    if config.early:
+        shares = [sooner(share, np.asarray(data.steps.time), config.early) for share in shares]
     if config.extraction == "drawn":
         return Lessons(jnp.asarray(np.stack([lottery(share) for share in shares])), None)
     plain = lottery(behaviour)
     relative = np.stack([share / np.maximum(behaviour, 1e-300) for share in shares])
     return Lessons(jnp.asarray(np.stack([plain] * len(shares))), jnp.asarray(relative, jnp.float32))
+
+
+def sooner(
+    share: Float[np.ndarray, " steps"], time: Int[np.ndarray, " steps"], early: float
+) -> Float[np.ndarray, " steps"]:
+    """Lessons of which a share `early` is about first steps."""
+    first = share * np.exp(-time / (FIRST_PART * (time.max() + 1)))
+    return (1 - early) * share + early * first / first.sum()
 
 
 def fingerprint(dataset: Episodes, choices: Sequence[dict[str, Any]], *facts: Any) -> UInt8[Array, "32"]:

@@ -77,10 +77,10 @@ DATA = resident(augment(tiny_episodes(), Identity(), 3))
 RATIOS = np.random.default_rng(0).gamma(1.0, size=DATA.steps.count)
 
 
-def lessons(ratios, floor=0.01, extraction="drawn"):
+def lessons(ratios, floor=0.01, extraction="drawn", early=0.0):
     mass = DATA.steps.weight * jnp.asarray(ratios, jnp.float32)
     balanced = FiniteHorizon(3).balance(mass, DATA.steps.time, DATA.steps.terminated)
-    return lessons_for([balanced], 1, DATA, TrainingConfig(floor=floor, extraction=extraction))
+    return lessons_for([balanced], 1, DATA, TrainingConfig(floor=floor, extraction=extraction, early=early))
 
 
 def tickets(ratios, floor=0.01):
@@ -101,6 +101,21 @@ def test_weights_in_the_loss_teach_what_drawing_teaches():
 def test_the_twin_is_taught_the_data_as_it_is():
     shares = np.diff(np.asarray(lessons(RATIOS).tickets[1], np.int64), prepend=0) / 2**32
     np.testing.assert_allclose(shares, 1 / DATA.steps.count, atol=1e-8)
+
+
+@pytest.mark.parametrize("early", [0.3, 1.0])
+def test_early_lessons_differ_by_a_factor_of_each_time_step_that_favours_the_first(early):
+    for policy in range(2):
+        plain, sooner = (
+            np.diff(np.asarray(lessons(RATIOS, early=share).tickets[policy], np.int64), prepend=0)
+            for share in (0.0, early)
+        )
+        factors = [(sooner / plain)[np.asarray(DATA.steps.time) == time] for time in range(3)]
+        for factor in factors:
+            np.testing.assert_allclose(factor, factor[0], rtol=1e-3, atol=1e-6)
+        assert factors[0][0] > 1 > factors[1][0]
+        first = sooner[np.asarray(DATA.steps.time) == 0].sum() / sooner.sum()
+        assert first == pytest.approx(early + (1 - early) / 3, abs=1e-3)
 
 
 def test_ratios_that_are_all_zero_teach_nothing():
