@@ -156,7 +156,7 @@ def lessons_for(
     """What every policy is shown: a share `floor` as the behaviour has it, the rest by its lessons.
 
     π(a|s̃) is the same for any factor of w that depends on s̃ alone, so the mass that time steps
-    conserve may be corrected before, and first steps may be shown more often. Twins see the data as it is.
+    conserve may be corrected before, and first steps be shown more often. Twins see all of the data alike.
     """
     behaviour = np.asarray(data.steps.weight, np.float64)
     behaviour /= behaviour.sum()

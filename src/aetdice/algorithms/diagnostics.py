@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from aetdice.algorithms.dice import DiceHyper, DiceSetting, DualState, step_rewards
+from aetdice.algorithms.dice import DiceHyper, DiceSetting, DualState, step_residuals, step_rewards
 from aetdice.algorithms.foresight import conserving_ratios, mean_residuals, stretches
 from aetdice.data.resident import ResidentData, Steps, blocks
 from aetdice.dice import dual_loss, ratio
@@ -49,11 +49,14 @@ def report_ratios(
     horizon = state.average.encoder.horizon
     mu = multiplier(aggregation, state.slack)
     first = steps.take(data.initial)
-    single, ahead = (stretches(data, steps_after) for steps_after in (0, setting.foresight))
-    residuals = mean_residuals(state.average, hyper.objective, data, single, mu, setting)
+    rows = jax.lax.map(
+        lambda block: step_residuals(state.average, hyper.objective, block, mu, setting), blocks(steps)
+    )
+    residuals = rows.reshape(-1)[: steps.count]
     weights = setting.flow.transition_weights(steps.weight)
     w = ratio(residuals, hyper.beta, setting.divergence)
     if setting.foresight:
+        ahead = stretches(data, setting.foresight)
         together = mean_residuals(state.average, hyper.objective, data, ahead, mu, setting)
         w = conserving_ratios(together, ahead.length, hyper.beta, data, horizon, setting)
     mass = w * weights

@@ -33,8 +33,8 @@ TRAINED_EPSILON = 1.0
 thousand times the value of a whole episode, and nearly all of r̃ would be its decay."""
 SAFE_EPSILON = 20.0
 """The same for the safe objective, which is paid along the way, where that decay still is large."""
-
 SAFE_BETA_SCALE = 0.1
+"""Its β, in units of the study's grid."""
 
 
 class Population(NamedTuple):
