@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 
 import aetdice  # noqa: F401  registers the ids
-from aetdice.envs.bodies import BODIES, BatchedBody
+from aetdice.envs.mujoco import BODIES, BatchedBody
 
 
 def batched(name: str, episodes: int, threads: int | None) -> Callable[[], int]:

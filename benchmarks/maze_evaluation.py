@@ -11,11 +11,11 @@ import jax
 
 from aetdice.config import TrainingConfig
 from aetdice.envs import point_maze_2obj
-from aetdice.envs.maze_data import collect_point_maze
-from aetdice.evaluation import sample_returns
-from aetdice.networks import Policy
-from aetdice.preparation import algorithm_for, encoder_for, head_for
-from aetdice.results import versions, write_json
+from aetdice.envs.point_maze.collection import collect_point_maze
+from aetdice.evaluation.rollout import sample_returns
+from aetdice.networks import PolicyNetwork
+from aetdice.learning.setup import algorithm_for, encoder_for, head_for
+from aetdice.files import versions, write_json
 
 HIDDEN = (768, 768, 768)
 EPISODES = 500
@@ -27,7 +27,7 @@ def main() -> None:
     config = TrainingConfig(waves=3, frequencies=3)
     dataset = collect_point_maze(maze, 20)
     encoder = encoder_for(dataset, maze.horizon, algorithm_for("bc", maze.horizon, config), config)
-    policy = Policy(encoder, head_for(dataset, config), HIDDEN, jax.random.key(0))
+    policy = PolicyNetwork(encoder, head_for(dataset, config), HIDDEN, jax.random.key(0))
     seconds = []
     for seed in range(1 + REPEATS):
         begun = time.perf_counter()

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from aetdice.envs import PointMaze, point_maze_2obj
-from aetdice.envs.maze_data import EPISODES, collect_point_maze
+from aetdice.envs.point_maze.collection import EPISODES, collect_point_maze
 
 BATCH = 1000
 REPEATS = 5

@@ -24,15 +24,15 @@ import jax.numpy as jnp
 import numpy as np
 from rich.console import Console
 
-from aetdice.algorithms.cloning import Lessons
+from aetdice.algorithms.cloning import SampleWeights
 from aetdice.config import TrainingConfig
 from aetdice.envs import point_maze_2obj
-from aetdice.envs.maze_data import collect_point_maze
+from aetdice.envs.point_maze.collection import collect_point_maze
 from aetdice.objectives import esr
-from aetdice.population import stack, start_policies, start_values, train_policies, train_values
-from aetdice.preparation import algorithm_for, encoder_for, head_for, hyper_of, lessons_for, onto_device
+from aetdice.learning.population import stack, start_policies, start_values, train_policies, train_values
+from aetdice.learning.setup import algorithm_for, encoder_for, head_for, hyper_of, sample_weights_for, onto_device
 from aetdice.report.tables import columns
-from aetdice.results import versions, write_json
+from aetdice.files import versions, write_json
 
 PEER = Path(__file__).with_name("peer_d3rlpy.py")
 CHUNKS = 5
@@ -107,8 +107,8 @@ def _measure(
     objective = esr(threshold=0.01)
     choice = {"objective": objective, "learning_rate": 3e-4, **learner.sweeps}
     hypers, seeds = stack([hyper_of(choice, learner)] * members), jnp.arange(members)
-    lessons = lessons_for([data.steps.weight], 0, data, config)
-    shown = Lessons(jnp.repeat(lessons.tickets, members, axis=0), None)
+    lessons = sample_weights_for([data.steps.weight], 0, data, config)
+    shown = SampleWeights(jnp.repeat(lessons.tickets, members, axis=0), None)
     rates = jnp.full(members, 3e-4)
     with jax.default_matmul_precision(config.precision):
         values = start_values(learner, encoder, hypers, seeds, data)

@@ -19,15 +19,15 @@ from rich.console import Console
 
 from aetdice.config import TrainingConfig
 from aetdice.envs import FairTaxi
-from aetdice.envs.taxi_data import collect_fair_taxi
+from aetdice.envs.fair_taxi.collection import collect_fair_taxi
 from aetdice.exact import OfflineProblem, TabularMOMDP, enumerate_space, solve_dual
-from aetdice.jobs import summarise
-from aetdice.keeping import Report
+from aetdice.learning.job import summarise
+from aetdice.learning.checkpointing import Report
 from aetdice.objectives import bsr
 from aetdice.report.tables import columns
-from aetdice.reproduce.parts import Part, complete
-from aetdice.results import write_json
-from aetdice.training import train
+from aetdice.studies.parts import Part, complete
+from aetdice.files import write_json
+from aetdice.learning.training import train
 
 BETA, SEEDS, EPISODES = 1e-3, (0, 1, 2), 2000
 OBJECTIVES = {"ESR": 0.0, "BSR 0.5": 0.5, "SER": 1.0}

@@ -16,13 +16,13 @@ from rich.console import Console
 
 from aetdice.config import TrainingConfig
 from aetdice.envs import FairTaxi
-from aetdice.envs.taxi_data import collect_fair_taxi
-from aetdice.evaluation import sample_returns
+from aetdice.envs.fair_taxi.collection import collect_fair_taxi
+from aetdice.evaluation.rollout import sample_returns
 from aetdice.exact import OfflineProblem, solve_dual
 from aetdice.objectives import bsr
 from aetdice.report.tables import columns
-from aetdice.results import versions, write_json
-from aetdice.training import train
+from aetdice.files import versions, write_json
+from aetdice.learning.training import train
 
 OBJECTIVES = {"ESR": 0.0, "BSR 0.5": 0.5, "SER": 1.0}
 EPISODES = 4000

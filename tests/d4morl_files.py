@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aetdice.envs.bodies import Body
+from aetdice.envs.mujoco import Body
 
 
 def trajectory(body: Body, steps: int, *, terminal: bool = True, seed: int = 0) -> dict:

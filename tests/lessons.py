@@ -10,9 +10,9 @@ from problems import random_tables, uniform_episodes
 from aetdice import Episodes, Objective, TabularMOMDP, bsr
 from aetdice.config import TrainingConfig
 from aetdice.exact import AugmentedSpace, TabularPolicy
-from aetdice.networks import Policy
-from aetdice.runs import Run
-from aetdice.training import train
+from aetdice.networks import PolicyNetwork
+from aetdice.learning.run import Run
+from aetdice.learning.training import train
 
 TINY = TrainingConfig(hidden=(8,), batch=16, value_steps=100, cloning_steps=100, chunk=25, holdout=0.0)
 
@@ -50,7 +50,7 @@ def parameters(run: Run) -> list[np.ndarray]:
     return leaves([(member.policy.policy, member.twin.policy) for member in run.members])
 
 
-def tabulated(policy: Policy, space: AugmentedSpace) -> TabularPolicy:
+def tabulated(policy: PolicyNetwork, space: AugmentedSpace) -> TabularPolicy:
     """A network's probabilities on every augmented state."""
     layers = space.layers[:-1]
     states = space.momdp.observations[np.concatenate([layer.state[layer.live] for layer in layers])]
@@ -64,5 +64,5 @@ def tabulated(policy: Policy, space: AugmentedSpace) -> TabularPolicy:
 
 
 @eqx.filter_jit
-def every_output(policy: Policy, states, accrued, time):
+def every_output(policy: PolicyNetwork, states, accrued, time):
     return jax.vmap(policy.outputs)(states, accrued, time)

@@ -5,7 +5,7 @@ import numpy as np
 
 from aetdice import Episode, Episodes
 from aetdice.data import augment
-from aetdice.data.resident import ResidentData, resident
+from aetdice.data.device import DeviceData, to_device
 from aetdice.networks import Encoder, Nu
 from aetdice.objectives import Identity
 
@@ -13,7 +13,7 @@ HORIZON = 5
 KEY = jax.random.key(0)
 
 
-def ragged(*, cut: bool) -> ResidentData:
+def ragged(*, cut: bool) -> DeviceData:
     """Episodes that terminate early or last to the horizon; where `cut`, one more stops before either.
 
     All start at the same state, and meet nowhere else.
@@ -30,7 +30,7 @@ def ragged(*, cut: bool) -> ResidentData:
         )
         for length, end in ends
     ]
-    return resident(augment(Episodes.from_list(episodes), Identity(), HORIZON), actions=3)
+    return to_device(augment(Episodes.from_list(episodes), Identity(), HORIZON), actions=3)
 
 
 def some_nu() -> Nu:

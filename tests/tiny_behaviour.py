@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from aetdice.behaviours import Behaviour
-from aetdice.envs.bodies import BODIES
+from aetdice.envs.mujoco import BODIES
 
 DETAILS = {"method": "made up", "steps": 0, "seed": 0}
 

@@ -3,11 +3,11 @@
 import jax
 import numpy as np
 
-from aetdice.networks import Policy
-from aetdice.policies import ActingPolicy
-from aetdice.population import product
-from aetdice.preparation import algorithm_for, encoder_for, head_for
-from aetdice.runs import Member, Run, Verdict, select
+from aetdice.networks import PolicyNetwork
+from aetdice.evaluation.policy import Policy
+from aetdice.learning.population import product
+from aetdice.learning.setup import algorithm_for, encoder_for, head_for
+from aetdice.learning.run import Member, Run, Verdict, select
 
 
 def untrained(dataset, objectives, *, algorithm, horizon, seed, config, **others):
@@ -19,8 +19,8 @@ def untrained(dataset, objectives, *, algorithm, horizon, seed, config, **others
     grid = {name: others.get(name) or (default,) for name, default in learner.sweeps.items()}
     members = []
     for choice in product(objective=objectives, **grid, seed=seed):
-        policy = Policy(encoder, head, config.hidden, jax.random.key(choice["seed"]))
-        acting = ActingPolicy(policy, {})
+        policy = PolicyNetwork(encoder, head, config.hidden, jax.random.key(choice["seed"]))
+        acting = Policy(policy, {})
         known = {
             "held_out_claimed_value": float(len(members)),
             "mass_violation": 0.0,

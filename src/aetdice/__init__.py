@@ -4,10 +4,17 @@ import importlib.util
 
 from aetdice.config import TrainingConfig
 from aetdice.data import Episode, Episodes, augment
+from aetdice.datasets import load_dataset, make_env
 from aetdice.errors import InputError
+from aetdice.evaluation import Evaluation, Policy, VectorPolicy, load_policy, make_objective
 from aetdice.exact import OfflineProblem, TabularMOMDP, enumerate_space, solve, solve_dual, solve_program
+from aetdice.files import versions
+from aetdice.learning.run import Comparison, Member, Run, evaluate, load_run
+from aetdice.learning.selection import Verdict
+from aetdice.learning.training import resume, train
 from aetdice.objectives import (
     Objective,
+    Score,
     bsr,
     check_objective,
     cobb_douglas,
@@ -17,19 +24,25 @@ from aetdice.objectives import (
     safe_cobb_douglas,
     ser,
 )
-from aetdice.results import versions
-from aetdice.training import train
 
 __version__ = versions()["aetdice"]
 
 __all__ = [
+    "Comparison",
     "Episode",
     "Episodes",
+    "Evaluation",
     "InputError",
+    "Member",
     "Objective",
     "OfflineProblem",
+    "Policy",
+    "Run",
+    "Score",
     "TabularMOMDP",
     "TrainingConfig",
+    "VectorPolicy",
+    "Verdict",
     "augment",
     "bsr",
     "check_objective",
@@ -37,7 +50,14 @@ __all__ = [
     "convex",
     "enumerate_space",
     "esr",
+    "evaluate",
+    "load_dataset",
+    "load_policy",
+    "load_run",
     "lsr",
+    "make_env",
+    "make_objective",
+    "resume",
     "safe_cobb_douglas",
     "ser",
     "solve",
@@ -47,8 +67,8 @@ __all__ = [
 ]
 
 if importlib.util.find_spec("gymnasium"):
-    from aetdice.envs.bodies.adaptor import register_bodies
     from aetdice.envs.gymnasium import register_all
+    from aetdice.envs.mujoco.adaptor import register_bodies
 
     register_all()
     register_bodies()

@@ -12,7 +12,6 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from aetdice.objectives.parameters import Parameter, cast, parameter
 
-FREQUENCIES = 8
 JOINT_LIMIT = 1024
 """Discrete observations with at most this many combinations also get one indicator for each."""
 
@@ -46,8 +45,8 @@ class Perceptron(eqx.Module):
 class Encoder(eqx.Module):
     """(s, R_acc, t) as features of order one; everything it needs to act is inside.
 
-    Discrete observations become indicators, continuous ones are standardised, with sines of
-    `waves` frequencies. The accrued reward enters through symlog and sines, time through sines.
+    Discrete observations become indicators, continuous ones are standardised, with Fourier features
+    beside them. The accrued reward enters through symlog and Fourier features, time through the latter.
     """
 
     sizes: tuple[int, ...] | None = eqx.field(static=True)
@@ -59,10 +58,10 @@ class Encoder(eqx.Module):
     spread: Parameter = eqx.field(converter=parameter)
     accrued_range: Parameter = eqx.field(converter=parameter)
     """The largest |symlog R_acc| per objective, so that every objective spans about [-1, 1]."""
-    waves: int = eqx.field(static=True, default=0)
-    """Frequencies of the sines of continuous observations, beside their values."""
-    frequencies: int = eqx.field(static=True, default=FREQUENCIES)
-    """Of the sines of accrued reward and time."""
+    observation_fourier: int = eqx.field(static=True)
+    """Frequencies of the Fourier features of continuous observations."""
+    fourier: int = eqx.field(static=True)
+    """Frequencies of those of accrued reward and time."""
 
     def __call__(
         self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
@@ -70,16 +69,18 @@ class Encoder(eqx.Module):
         parts = [self._observation(observation)]
         if self.use_accrued:
             scaled = symlog(accrued) / _constant(self.accrued_range, accrued)
-            parts += [scaled, *(sines(entry, self.frequencies) for entry in scaled)]
+            parts += [scaled, *(fourier_features(entry, self.fourier) for entry in scaled)]
         if self.use_time:
-            parts += [sines(time.astype(accrued.dtype) / self.horizon, self.frequencies)]
+            parts += [fourier_features(time.astype(accrued.dtype) / self.horizon, self.fourier)]
         return jnp.concatenate(parts)
 
     def _observation(self, observation: Shaped[Array, " o"]) -> Float[Array, " features"]:
         if self.sizes is None:
             x = observation.astype(jnp.float32)
             scaled = (x - _constant(self.centre, x)) / _constant(self.spread, x)
-            return jnp.concatenate([scaled, *(sines(entry / 2, self.waves) for entry in scaled)])
+            return jnp.concatenate(
+                [scaled, *(fourier_features(entry / 2, self.observation_fourier) for entry in scaled)]
+            )
         entries = [jax.nn.one_hot(observation[i], size) for i, size in enumerate(self.sizes)]
         if len(self.sizes) > 1 and math.prod(self.sizes) <= JOINT_LIMIT:
             joint = jnp.zeros((), jnp.int32)
@@ -110,10 +111,30 @@ def symlog(x: Float[Array, "*s"]) -> Float[Array, "*s"]:
     return jnp.sign(x) * jnp.log1p(jnp.abs(x))
 
 
-def sines(x: Float[Array, ""], frequencies: int) -> Float[Array, " features"]:
+def fourier_features(x: Float[Array, ""], frequencies: int) -> Float[Array, " features"]:
     """sin and cos of π 2^j x: tells nearby values apart at every scale."""
     angles = jnp.pi * 2.0 ** jnp.arange(-1, frequencies - 1, dtype=x.dtype) * x
     return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)])
+
+
+class Value(eqx.Module):
+    """V(s, R_acc, t), with time as an input."""
+
+    encoder: Encoder
+    net: Perceptron
+
+    def __init__(self, encoder: Encoder, hidden: tuple[int, ...], key: PRNGKeyArray) -> None:
+        self.encoder = encoder
+        self.net = Perceptron((encoder.features, *hidden, 1), key)
+
+    def __call__(
+        self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
+    ) -> Float[Array, ""]:
+        return self.of_encoded(self.encoder(observation, accrued, time))
+
+    def of_encoded(self, encoded: Float[Array, " features"]) -> Float[Array, ""]:
+        """V of what its encoder has made of a state."""
+        return self.net(encoded)[0]
 
 
 class Nu(eqx.Module):
@@ -139,11 +160,8 @@ class Nu(eqx.Module):
     def __call__(
         self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
     ) -> Float[Array, ""]:
-        return self.of_encoded(self.encoder(observation, accrued, time), time)
-
-    def of_encoded(self, encoded: Float[Array, " features"], time: Int[Array, ""]) -> Float[Array, ""]:
-        """ν of what its encoder has made of a state."""
-        return _at(self.net(encoded), time) + _at(self.offsets, time)
+        outputs = self.net(self.encoder(observation, accrued, time))
+        return _at(outputs, time) + _at(self.offsets, time)
 
 
 def _at(entries: Float[Array, " k"], time: Int[Array, ""]) -> Float[Array, ""]:
@@ -167,6 +185,10 @@ class PolicyHead(eqx.Module):
     def sample(self, outputs: Float[Array, " k"], key: PRNGKeyArray) -> Shaped[Array, "*a"]:
         """An action."""
 
+    @abc.abstractmethod
+    def greedy(self, outputs: Float[Array, " k"]) -> Shaped[Array, "*a"]:
+        """The likeliest action, or the middle of the likeliest component."""
+
 
 class Categorical(PolicyHead):
     """One of several actions."""
@@ -183,6 +205,9 @@ class Categorical(PolicyHead):
     def sample(self, outputs: Float[Array, " k"], key: PRNGKeyArray) -> Shaped[Array, "*a"]:
         return jax.random.categorical(key, outputs)
 
+    def greedy(self, outputs: Float[Array, " k"]) -> Shaped[Array, "*a"]:
+        return jnp.argmax(outputs)
+
 
 class GaussianMixture(PolicyHead):
     """A mixture of diagonal Gaussians over action vectors; one component is the plain Gaussian.
@@ -193,7 +218,7 @@ class GaussianMixture(PolicyHead):
 
     low: Parameter = eqx.field(converter=parameter)
     high: Parameter = eqx.field(converter=parameter)
-    components: int = eqx.field(static=True, default=5)
+    components: int = eqx.field(static=True)
     smallest: float = eqx.field(static=True, default=-5.0)
     """Of the log standard deviation, in units of half the action range."""
 
@@ -218,6 +243,12 @@ class GaussianMixture(PolicyHead):
         )
         return jnp.clip(centre + half * z, cast(self.low, outputs), cast(self.high, outputs))
 
+    def greedy(self, outputs: Float[Array, " k"]) -> Shaped[Array, "*a"]:
+        choice, mean, _ = self._parameters(outputs)
+        centre, half = self._range(outputs)
+        action = centre + half * mean[jnp.argmax(choice)]
+        return jnp.clip(action, cast(self.low, outputs), cast(self.high, outputs))
+
     def _parameters(self, outputs: Float[Array, " k"]) -> tuple[Array, Array, Array]:
         size = len(self.low)
         choice, rest = outputs[: self.components], outputs[self.components :]
@@ -232,7 +263,7 @@ class GaussianMixture(PolicyHead):
         return (low + high) / 2, (high - low) / 2
 
 
-class Policy(eqx.Module):
+class PolicyNetwork(eqx.Module):
     """π(a | s, R_acc, t)."""
 
     encoder: Encoder
@@ -267,3 +298,8 @@ class Policy(eqx.Module):
         key: PRNGKeyArray,
     ) -> Shaped[Array, "*a"]:
         return self.head.sample(self.outputs(observation, accrued, time), key)
+
+    def greedy(
+        self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
+    ) -> Shaped[Array, "*a"]:
+        return self.head.greedy(self.outputs(observation, accrued, time))

@@ -9,10 +9,10 @@ import pytest
 from lessons import leaves, parameters, tiny_run
 
 from aetdice import InputError, bsr, esr, lsr, ser
-from aetdice.algorithms.learners import ALGORITHMS, BETA
+from aetdice.algorithms.dice import ALGORITHMS, BETA
 from aetdice.config import TrainingConfig
-from aetdice.policies import ActingPolicy
-from aetdice.preparation import algorithm_for
+from aetdice.evaluation.policy import Policy
+from aetdice.learning.setup import algorithm_for
 
 OBJECTIVE = lsr((1.0, 0.5))
 """Linear: every algorithm takes it."""
@@ -46,7 +46,7 @@ def test_diagnostics_are_finite(run, name):
 
 def test_policy_is_saved_with_all_it_needs_and_acts_the_same(run, tmp_path):
     run.policy.save(tmp_path / "policy.npz")
-    one, other = run.policy, ActingPolicy.load(tmp_path / "policy.npz")
+    one, other = run.policy, Policy.load(tmp_path / "policy.npz")
     assert all(map(np.array_equal, leaves(one.policy), leaves(other.policy)))
     assert other.details == one.details
     for acting in (one, other):

@@ -13,22 +13,22 @@ from hypothesis import strategies as st
 from lessons import TINY, leaves, parameters, tiny_episodes, tiny_run
 
 from aetdice import InputError, augment
-from aetdice.algorithms.cloning import draw, lottery, thinned
+from aetdice.algorithms.cloning import draw, cumulative_shares, drop_units
 from aetdice.config import TrainingConfig
-from aetdice.data.resident import resident
+from aetdice.data.device import to_device
 from aetdice.dice import FiniteHorizon
 from aetdice.envs import FairTaxi
-from aetdice.envs.taxi_data import collect_fair_taxi
-from aetdice.networks import Categorical, Encoder, Policy
+from aetdice.envs.fair_taxi.collection import collect_fair_taxi
+from aetdice.networks import Categorical, Encoder, PolicyNetwork
 from aetdice.objectives import Identity
-from aetdice.preparation import lessons_for
+from aetdice.learning.setup import sample_weights_for
 
 KEY = jax.random.key(0)
 
 
 def drawn(weights, count=200_000, key=KEY):
     """How often each row comes up."""
-    rows = draw(jnp.asarray(lottery(np.asarray(weights, float))), key, count)
+    rows = draw(jnp.asarray(cumulative_shares(np.asarray(weights, float))), key, count)
     return np.bincount(rows, minlength=len(weights))
 
 
@@ -49,7 +49,7 @@ def test_weights_of_very_different_size_keep_their_shares():
 
 def test_half_a_million_rows_are_drawn_evenly():
     """Cumulative sums in float32 would lose most of them."""
-    rows = np.asarray(draw(jnp.asarray(lottery(np.ones(500_000))), KEY, 500_000))
+    rows = np.asarray(draw(jnp.asarray(cumulative_shares(np.ones(500_000))), KEY, 500_000))
     assert len(np.unique(rows)) / 500_000 == pytest.approx(1 - np.exp(-1), abs=5e-3)
     assert rows.mean() == pytest.approx(250_000, rel=5e-3)
 
@@ -68,19 +68,19 @@ def test_not_even_the_outermost_darts_hit_a_row_without_weight(monkeypatch, dart
 @pytest.mark.parametrize("weights", [[0.0, 0.0], [1.0, np.nan], [np.inf, 1.0], [1.0, -2.0]])
 def test_lottery_without_proper_weights_is_refused(weights):
     with pytest.raises(InputError, match="weights"):
-        lottery(np.array(weights))
+        cumulative_shares(np.array(weights))
 
 
 # From ratios to tickets.
 
-DATA = resident(augment(tiny_episodes(), Identity(), 3))
+DATA = to_device(augment(tiny_episodes(), Identity(), 3))
 RATIOS = np.random.default_rng(0).gamma(1.0, size=DATA.steps.count)
 
 
 def lessons(ratios, floor=0.01, extraction="drawn", early=0.0):
     mass = DATA.steps.weight * jnp.asarray(ratios, jnp.float32)
     balanced = FiniteHorizon(3).balance(mass, DATA.steps.time, DATA.steps.terminated)
-    return lessons_for([balanced], 1, DATA, TrainingConfig(floor=floor, extraction=extraction, early=early))
+    return sample_weights_for([balanced], 1, DATA, TrainingConfig(floor=floor, extraction=extraction, early=early))
 
 
 def tickets(ratios, floor=0.01):
@@ -106,15 +106,15 @@ def test_the_twin_is_taught_the_data_as_it_is():
 @pytest.mark.parametrize("early", [0.3, 1.0])
 def test_early_lessons_differ_by_a_factor_of_each_time_step_that_favours_the_first(early):
     for policy in range(2):
-        plain, sooner = (
+        plain, oversample_early = (
             np.diff(np.asarray(lessons(RATIOS, early=share).tickets[policy], np.int64), prepend=0)
             for share in (0.0, early)
         )
-        factors = [(sooner / plain)[np.asarray(DATA.steps.time) == time] for time in range(3)]
+        factors = [(oversample_early / plain)[np.asarray(DATA.steps.time) == time] for time in range(3)]
         for factor in factors:
             np.testing.assert_allclose(factor, factor[0], rtol=1e-3, atol=1e-6)
         assert factors[0][0] > 1 > factors[1][0]
-        first = sooner[np.asarray(DATA.steps.time) == 0].sum() / sooner.sum()
+        first = oversample_early[np.asarray(DATA.steps.time) == 0].sum() / oversample_early.sum()
         assert first == pytest.approx(early + (1 - early) / 3, abs=1e-3)
 
 
@@ -150,15 +150,15 @@ TAXI = FairTaxi(size=3, origins=((0, 0), (2, 2)), destinations=((0, 1), (2, 1)),
 
 def test_thinned_policy_lacks_a_share_of_its_hidden_units():
     encoder = Encoder(None, 3, True, True, np.zeros(2), np.ones(2), np.ones(2))
-    policy = Policy(encoder, Categorical(4), (500, 400), KEY)
+    policy = PolicyNetwork(encoder, Categorical(4), (500, 400), KEY)
     policy = eqx.tree_at(lambda p: p.net.weights[2], policy, jnp.ones((400, 4)))
-    into, middle, out = thinned(policy, 0.25, KEY).net.weights
+    into, middle, out = drop_units(policy, 0.25, KEY).net.weights
     np.testing.assert_array_equal(into, policy.net.weights[0])
     for found, whole in ((middle, policy.net.weights[1]), (out, policy.net.weights[2])):
         gone = np.all(np.asarray(found) == 0, axis=1)
         assert gone.mean() == pytest.approx(0.25, abs=0.1)
         np.testing.assert_allclose(found[~gone], whole[~gone] / 0.75, rtol=1e-6)
-    assert not np.array_equal(thinned(policy, 0.25, jax.random.key(1)).net.weights[2], out)
+    assert not np.array_equal(drop_units(policy, 0.25, jax.random.key(1)).net.weights[2], out)
 
 
 def test_dropout_changes_what_is_learned_and_nothing_else_does():

@@ -10,7 +10,7 @@ from d4morl_files import trajectory, write
 from aetdice.data.d4morl import ROWS, iterate_d4morl, read_d4morl
 from aetdice.data.pickles import iterate_pickle
 from aetdice.data.store import load_episodes, save_episodes
-from aetdice.envs.bodies import BODIES
+from aetdice.envs.mujoco import BODIES
 
 ANT = BODIES["ant"]
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)

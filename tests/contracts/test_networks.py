@@ -10,17 +10,17 @@ import pytest
 from lessons import tiny_episodes
 
 from aetdice import InputError, bsr, esr, ser
-from aetdice.algorithms.dice import DiceHyper, DiceSetting, init_dual, step_rewards, update_dual
+from aetdice.algorithms.dual import DiceHyper, DiceSetting, init_dual, step_rewards, update_dual
 from aetdice.config import TrainingConfig
 from aetdice.data import augment
-from aetdice.data.resident import resident
+from aetdice.data.device import to_device
 from aetdice.data.transforms import Chain, Scaling, WithoutBonus
 from aetdice.dice import FiniteHorizon, dual_loss
-from aetdice.networks import FREQUENCIES, Categorical, Encoder, GaussianMixture, Nu, Policy
+from aetdice.networks import FREQUENCIES, Categorical, Encoder, GaussianMixture, Nu, PolicyNetwork
 from aetdice.objectives import ChiSquare, Identity
-from aetdice.policies import ActingPolicy
-from aetdice.preparation import encoder_of_values
-from aetdice.results import write_arrays
+from aetdice.evaluation.policy import Policy
+from aetdice.learning.setup import encoder_of_values
+from aetdice.files import write_arrays
 
 KEY = jax.random.key(0)
 
@@ -40,17 +40,17 @@ MIXTURE = GaussianMixture(np.array([-1.0]), np.array([3.0]), components=3)
 def acting(request):
     """A policy with weights everywhere, as after training."""
     discrete = request.param == "categorical"
-    policy = Policy(encoder(discrete=discrete), Categorical(4) if discrete else MIXTURE, (8,), KEY)
+    policy = PolicyNetwork(encoder(discrete=discrete), Categorical(4) if discrete else MIXTURE, (8,), KEY)
     weights = jax.random.normal(jax.random.key(1), policy.net.weights[-1].shape)
     policy = eqx.tree_at(lambda p: p.net.weights[-1], policy, weights)
-    return ActingPolicy(policy, {"objective": "SER", "params": {"beta": 0.1}})
+    return Policy(policy, {"objective": "SER", "params": {"beta": 0.1}})
 
 
-def observation(acting: ActingPolicy) -> np.ndarray:
+def observation(acting: Policy) -> np.ndarray:
     return np.array([2]) if acting.policy.encoder.sizes else np.array([0.3, -5.0])
 
 
-def episode(acting: ActingPolicy, seed: int) -> list:
+def episode(acting: Policy, seed: int) -> list:
     acting.reset(observation(acting), seed=seed)
     actions = []
     for _ in range(acting.horizon):
@@ -89,7 +89,7 @@ def test_samples_of_a_mixture_follow_its_density_within_the_bounds():
 
 def test_fresh_policy_is_uniform_and_fresh_nu_is_zero():
     state = (jnp.asarray([1]), jnp.asarray([2.0, -1.0]), jnp.asarray(1))
-    fresh = Policy(encoder(), Categorical(4), (8,), KEY)
+    fresh = PolicyNetwork(encoder(), Categorical(4), (8,), KEY)
     assert float(fresh.log_probability(*state, jnp.asarray(3))) == pytest.approx(np.log(0.25))
     assert float(Nu(encoder(), (8,), 1, 3, KEY)(*state)) == 0
 
@@ -136,14 +136,14 @@ def test_values_see_observations_through_their_gain():
 
 def test_saved_policy_keeps_its_waves(tmp_path):
     wavy = dataclasses.replace(encoder(discrete=False), waves=3, frequencies=5)
-    ActingPolicy(Policy(wavy, MIXTURE, (8,), KEY), {}).save(tmp_path / "policy.npz")
-    loaded = ActingPolicy.load(tmp_path / "policy.npz").policy.encoder
+    Policy(PolicyNetwork(wavy, MIXTURE, (8,), KEY), {}).save(tmp_path / "policy.npz")
+    loaded = Policy.load(tmp_path / "policy.npz").policy.encoder
     assert (loaded.waves, loaded.frequencies) == (3, 5)
 
 
 def test_saved_policy_acts_as_before(acting, tmp_path):
     acting.save(tmp_path / "policy.npz")
-    loaded = ActingPolicy.load(tmp_path / "policy.npz")
+    loaded = Policy.load(tmp_path / "policy.npz")
     assert loaded.details == acting.details
     for seed in (0, 7):
         assert np.array_equal(episode(acting, seed), episode(loaded, seed))
@@ -169,7 +169,7 @@ def test_policy_with_a_transform_is_told_raw_rewards(acting, tmp_path):
     chained = Chain((Scaling((2.0, 0.5)), WithoutBonus((1.0, 0.0))))
     reshaping = dataclasses.replace(acting, transform=chained)
     reshaping.save(tmp_path / "policy.npz")
-    for policy in (reshaping, ActingPolicy.load(tmp_path / "policy.npz")):
+    for policy in (reshaping, Policy.load(tmp_path / "policy.npz")):
         assert policy.transform == chained
         policy.reset()
         policy.observe([1.0, 2.0], observation(policy))
@@ -207,7 +207,7 @@ def saved(acting, folder):
 
 def test_missing_policy_is_refused(tmp_path):
     with pytest.raises(InputError, match="no such policy file"):
-        ActingPolicy.load(tmp_path / "policy.npz")
+        Policy.load(tmp_path / "policy.npz")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
@@ -216,7 +216,7 @@ def test_truncated_policy_is_refused(acting, tmp_path, share):
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(InputError, match=r"policy.npz is not a policy that this version can read"):
-        ActingPolicy.load(path)
+        Policy.load(path)
 
 
 def test_policy_with_a_flipped_byte_is_refused(acting, tmp_path):
@@ -225,7 +225,7 @@ def test_policy_with_a_flipped_byte_is_refused(acting, tmp_path):
     content[len(content) // 3] ^= 0xFF
     path.write_bytes(bytes(content))
     with pytest.raises(InputError, match="is not a policy"):
-        ActingPolicy.load(path)
+        Policy.load(path)
 
 
 @pytest.mark.parametrize(
@@ -258,12 +258,12 @@ def test_altered_policy_is_refused(acting, tmp_path, name, change):
     else:
         write_arrays(path, arrays if changed is None else {**arrays, name: changed})
     with pytest.raises(InputError, match="is not a policy that this version can read"):
-        ActingPolicy.load(path)
+        Policy.load(path)
 
 
 # Updates of ν.
 
-DATA = resident(augment(tiny_episodes(), Identity(), 3))
+DATA = to_device(augment(tiny_episodes(), Identity(), 3))
 
 
 @pytest.mark.parametrize("augmented", [False, True], ids=["heads", "augmented"])

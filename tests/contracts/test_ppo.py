@@ -12,9 +12,9 @@ from aetdice.behaviours import RECIPES, Recipe, quick_recipe
 from aetdice.behaviours.agent import encode, explore, init_agent
 from aetdice.behaviours.normaliser import merge, nothing_seen
 from aetdice.behaviours.ppo import Batch, Sample, generalised_advantages, loss, prepare, surrogate
-from aetdice.behaviours.progress import Pace
+from aetdice.behaviours.pace import Pace
 from aetdice.behaviours.recipe import draw_preferences
-from aetdice.envs.bodies import BODIES
+from aetdice.envs.mujoco import BODIES
 from aetdice.errors import InputError
 
 SMALL = Recipe(steps=64, environments=4, span=8, epochs=2, minibatches=2, hidden=(8,), grid=3, episodes=1)

@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 
 from aetdice import TrainingConfig, bsr
-from aetdice.networks import Categorical, Encoder, Policy
-from aetdice.policies import ActingPolicy
-from aetdice.runs import FIRST, ONLY, RULE, Member, Run, Verdict, select
+from aetdice.networks import Categorical, Encoder, PolicyNetwork
+from aetdice.evaluation.policy import Policy
+from aetdice.learning.run import FIRST, ONLY, RULE, Member, Run, Verdict, select
 
 ENCODER = Encoder((1,), 1, True, True, np.zeros(1), np.ones(1), np.ones(2))
-ANYONE = ActingPolicy(Policy(ENCODER, Categorical(2), (2,), jax.random.key(0)))
+ANYONE = Policy(PolicyNetwork(ENCODER, Categorical(2), (2,), jax.random.key(0)))
 SOUND = {
     "mass_violation": 0.01,
     "flow_violation": 0.1,

@@ -10,7 +10,7 @@ from lessons import TINY, tiny_run
 from tensorboardX.proto.event_pb2 import Event
 
 from aetdice import InputError, lsr
-from aetdice.tracking import METRICS, JsonLines, TensorBoard, Tracker, WeightsAndBiases
+from aetdice.learning.trackers import METRICS, JsonLines, TensorBoard, Tracker, WeightsAndBiases
 
 MEMBERS = {"algorithm": "optidice", "objective": lsr((1.0, 0.5)), "beta": [0.5, 2.0], "seed": [0, 1]}
 

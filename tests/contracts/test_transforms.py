@@ -22,7 +22,7 @@ from aetdice.data.transforms import (
     transform_episodes,
     transform_from,
 )
-from aetdice.envs.bodies import BatchedBody
+from aetdice.envs.mujoco import BatchedBody
 from aetdice.errors import InputError
 
 EXAMPLES = {

@@ -9,7 +9,7 @@ import pytest
 import tyro
 
 from aetdice.cli import Command, main
-from aetdice.reproduce.bodies.markdown import markdown
+from aetdice.studies.bodies.markdown import markdown
 
 ROOT = Path(__file__).parents[2]
 PAGES = [

@@ -17,9 +17,9 @@ from test_body_rules import LAYOUTS
 from test_environments import HEADINGS
 
 from aetdice.envs.batched import BatchedEnvironment, GymnasiumBatch
-from aetdice.envs.bodies import BODIES, BatchedBody
-from aetdice.envs.bodies.adaptor import BodyEnvironment, register_bodies
-from aetdice.envs.bodies.models import edited_asset, load_model, margins_add
+from aetdice.envs.mujoco import BODIES, BatchedBody
+from aetdice.envs.mujoco.adaptor import BodyEnvironment, register_bodies
+from aetdice.envs.mujoco.models import edited_asset, load_model, margins_add
 from aetdice.errors import InputError
 
 

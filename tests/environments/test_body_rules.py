@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from aetdice.envs.bodies import BODIES, Move, find_body
+from aetdice.envs.mujoco import BODIES, Move, find_body
 from aetdice.errors import InputError
 
 LAYOUTS = {

@@ -14,7 +14,7 @@ from aetdice.cli import main
 from aetdice.data import load_episodes, load_facts, transform_episodes
 from aetdice.data.episodes import Episodes
 from aetdice.data.transforms import SpeedAndEffort
-from aetdice.envs.bodies import BODIES, BatchedBody
+from aetdice.envs.mujoco import BODIES, BatchedBody
 
 ARC = [(1000.0, 1000.0), (900.0, 1350.0), (500.0, 1500.0)]
 """Returns whose normalised first entries are .5, .4 and .25."""
@@ -99,7 +99,7 @@ def test_amateur_s_noise(name):
 
 def test_a_quarter_of_the_faltering_are_weak_all_along():
     body, n = BODIES["walker2d"], 40_000
-    alter = protocol.faltering(body, n, np.random.default_rng(0))
+    alter = protocol.unstable(body, n, np.random.default_rng(0))
     first, later = alter(np.ones((n, 6)))[:, 0], alter(np.ones((n, 6)))[:, 0]
     assert np.all((first == 1) | ((first > 0.3 * 0.35) & (first < 1.65)))
     kept_twice = (first == later) & (first != 1)  # unchanged by chance, so its strength is what is seen

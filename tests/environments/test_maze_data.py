@@ -7,12 +7,12 @@ import pytest
 
 from aetdice import InputError
 from aetdice.envs import PointMaze, point_maze_2obj, point_maze_3obj
-from aetdice.envs.maze_data import collect_point_maze
-from aetdice.envs.maze_heuristics import schedule_returns, waypoints
-from aetdice.envs.maze_map import steps_from
+from aetdice.envs.point_maze.collection import collect_point_maze
+from aetdice.envs.point_maze.heuristics import schedule_returns, waypoints
+from aetdice.envs.point_maze.layout import steps_from
 from aetdice.objectives import in_float64
 from aetdice.report.figures import return_distributions
-from aetdice.sources import COLLECTORS, Source
+from aetdice.datasets import COLLECTORS, Source
 
 BRANCHES = PointMaze("#######/#A.#.B#/#..S..#/#.#.#C#/#######", horizon=120)
 MAZES = {"2obj": point_maze_2obj(), "3obj": point_maze_3obj(), "branches": BRANCHES}

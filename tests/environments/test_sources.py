@@ -11,8 +11,8 @@ from untrained import untrained
 from aetdice import jobs
 from aetdice.behaviours import behaviour, collect_body
 from aetdice.config import TrainingConfig
-from aetdice.jobs import Job, evaluate, start
-from aetdice.sources import BODY_COLLECTORS, Source
+from aetdice.learning.job import Job, evaluate, start
+from aetdice.datasets import BODY_COLLECTORS, Source
 
 SHORT = {"horizon": 20}
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from aetdice.data.d4morl import read_d4morl
 from aetdice.data.pickles import iterate_pickle
-from aetdice.envs.bodies import BODIES
+from aetdice.envs.mujoco import BODIES
 from aetdice.errors import InputError
 
 ANT = BODIES["ant"]

@@ -6,7 +6,7 @@ import pytest
 from refusals import complaint
 
 from aetdice import InputError
-from aetdice.reproduce.parts import Part, complete, write_summary
+from aetdice.studies.parts import Part, complete, write_summary
 
 
 class Counted:

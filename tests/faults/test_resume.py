@@ -16,8 +16,8 @@ from lessons import TINY, parameters, tiny_episodes, tiny_run
 
 from aetdice import InputError, bsr, keeping
 from aetdice.cli import main
-from aetdice.keeping import CHECKPOINT
-from aetdice.tracking import METRICS
+from aetdice.learning.checkpointing import CHECKPOINT
+from aetdice.learning.trackers import METRICS
 
 TINY_TAXI = (
     *("--size", "3", "--origins", "0,0", "2,2", "--destinations", "0,1", "2,1", "--start", "1,1"),

@@ -10,8 +10,8 @@ from refusals import complaint
 
 from aetdice import Episode, Episodes, InputError, bsr, esr, lsr, ser
 from aetdice.config import TrainingConfig
-from aetdice.jobs import Job, evaluate
-from aetdice.sources import Source
+from aetdice.learning.job import Job, evaluate
+from aetdice.datasets import Source
 
 
 def refused(message):

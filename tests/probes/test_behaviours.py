@@ -10,9 +10,9 @@ import pytest
 from aetdice.behaviours import Behaviour, Recipe, load_behaviour, train_behaviour, training
 from aetdice.behaviours.__main__ import main as train_plainly
 from aetdice.behaviours.card import measure, preference_grid
-from aetdice.behaviours.walks import begin, walk
+from aetdice.behaviours.experience import begin, walk
 from aetdice.cli import main
-from aetdice.envs.bodies import BatchedBody
+from aetdice.envs.mujoco import BatchedBody
 
 TINY = Recipe(
     steps=6 * 128, environments=16, span=8, epochs=2, minibatches=2, hidden=(8, 8), grid=3, episodes=1

@@ -10,14 +10,14 @@ from problems import uniform_episodes
 from roundabout import PLACES, discounted_returns, roundabout
 
 from aetdice import Episodes, OfflineProblem, lsr, ser, solve_dual, solve_program
-from aetdice.algorithms.dice import DiceSetting, step_residuals
-from aetdice.algorithms.learners import ALGORITHMS
+from aetdice.algorithms.dual import DiceSetting, step_residuals
+from aetdice.algorithms.dice import ALGORITHMS
 from aetdice.config import TrainingConfig
 from aetdice.dice import Discounted, ratio
 from aetdice.networks import Nu
 from aetdice.objectives import DIVERGENCES
-from aetdice.preparation import onto_device
-from aetdice.training import train
+from aetdice.learning.setup import onto_device
+from aetdice.learning.training import train
 
 GAMMA, BETA = 0.9, 1.0
 CASES = {"optidice": lsr((1.0, 0.5)), "fairdice": ser()}

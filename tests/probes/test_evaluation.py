@@ -12,8 +12,8 @@ from aetdice.data.transforms import Scaling
 from aetdice.envs import FairTaxi, TwoStep
 from aetdice.envs.batched import GymnasiumBatch
 from aetdice.envs.gymnasium import GymnasiumEnvironment
-from aetdice.evaluation import Situation, rollout_returns, sample_returns, sample_returns_of
-from aetdice.networks import Categorical, Encoder, Policy
+from aetdice.evaluation.rollout import Situation, rollout_returns, sample_returns, sample_returns_of
+from aetdice.networks import Categorical, Encoder, PolicyNetwork
 
 TAXI = FairTaxi(size=3, origins=((0, 0), (2, 2)), destinations=((0, 1), (2, 1)), start=(1, 1), horizon=6)
 TWO_STEP = TwoStep(first_reward=(2.0, 0.0))
@@ -23,7 +23,7 @@ def random_policy(env, seed=0):
     """A network with a mind of its own: its last layer does not start at zero."""
     sizes = env.observation_sizes
     encoder = Encoder(sizes, env.horizon, True, True, np.zeros(len(sizes)), np.ones(len(sizes)), np.ones(2))
-    policy = Policy(encoder, Categorical(env.actions), (16,), jax.random.key(seed))
+    policy = PolicyNetwork(encoder, Categorical(env.actions), (16,), jax.random.key(seed))
     last = jax.random.normal(jax.random.key(seed + 1), (16, env.actions))
     return eqx.tree_at(lambda p: p.net.weights[-1], policy, last)
 
@@ -97,7 +97,7 @@ class Mortal:
 
 def small_policy():
     encoder = Encoder((1,), 4, True, True, np.zeros(1), np.ones(1), np.ones(2))
-    return Policy(encoder, Categorical(2), (8,), jax.random.key(0))
+    return PolicyNetwork(encoder, Categorical(2), (8,), jax.random.key(0))
 
 
 def test_terminated_episodes_stop_counting():

@@ -1,4 +1,4 @@
-"""Foresight: ratios from the residuals of whole stretches, in which the errors of ν cancel."""
+"""Foresight: ratios from the residuals of whole segments, in which the errors of ν cancel."""
 
 import dataclasses
 
@@ -10,9 +10,9 @@ from lessons import TINY
 from ragged import HORIZON, ragged, some_nu
 
 from aetdice import bsr
-from aetdice.algorithms.dice import DiceSetting, step_residuals
-from aetdice.algorithms.foresight import conserving_ratios, mean_residuals, stretches
-from aetdice.algorithms.learners import aetdice, fairdice, optidice
+from aetdice.algorithms.dual import DiceSetting, step_residuals
+from aetdice.algorithms.nstep import conserving_ratios, mean_residuals, segments
+from aetdice.algorithms.dice import aetdice, fairdice, optidice
 from aetdice.dice import FiniteHorizon
 from aetdice.objectives import DIVERGENCES
 
@@ -29,7 +29,7 @@ def episodes_of(data):
 
 
 def foreseen(data, beta, ahead, how):
-    reach = stretches(data, ahead)
+    reach = segments(data, ahead)
     residuals = mean_residuals(some_nu(), OBJECTIVE, data, reach, MU, how)
     return conserving_ratios(residuals, reach.length, beta, data, HORIZON, how)
 
@@ -40,7 +40,7 @@ def foreseen(data, beta, ahead, how):
 def test_residual_of_a_stretch_is_the_mean_of_its_steps(ahead, terminal, cut):
     data, how = ragged(cut=cut), setting(terminal=terminal)
     single = np.asarray(step_residuals(some_nu(), OBJECTIVE, data.steps, MU, how))
-    found = mean_residuals(some_nu(), OBJECTIVE, data, stretches(data, ahead), MU, how)
+    found = mean_residuals(some_nu(), OBJECTIVE, data, segments(data, ahead), MU, how)
     expected = [
         single[row : min(row + ahead, rows[-1]) + 1].mean() for rows in episodes_of(data) for row in rows
     ]

@@ -11,11 +11,11 @@ from problems import random_tables, uniform_episodes
 
 from aetdice import Episode, Episodes, enumerate_space, esr, lsr, solve
 from aetdice.config import TrainingConfig
-from aetdice.data.resident import Steps
+from aetdice.data.device import Steps
 from aetdice.exact import uniform_policy
-from aetdice.population import member, stack, start_values, train_values
-from aetdice.preparation import algorithm_for, encoder_for, hyper_of, onto_device
-from aetdice.training import train
+from aetdice.learning.population import member, stack, start_values, train_values
+from aetdice.learning.setup import algorithm_for, encoder_for, hyper_of, onto_device
+from aetdice.learning.training import train
 
 PROBE = TrainingConfig(hidden=(64,), batch=256, value_steps=2000, cloning_steps=1000, chunk=2000, holdout=0.0)
 TAUS = (0.5, 0.8, 0.95)

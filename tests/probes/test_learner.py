@@ -9,15 +9,15 @@ from lessons import deterministic_momdp, tabulated
 from problems import uniform_episodes
 
 from aetdice import Episode, Episodes, OfflineProblem, bsr, enumerate_space, esr, ser, solve_dual
-from aetdice.algorithms.dice import DiceSetting, step_residuals
+from aetdice.algorithms.dual import DiceSetting, step_residuals
 from aetdice.config import TrainingConfig
 from aetdice.data import augment
-from aetdice.data.resident import resident
+from aetdice.data.device import to_device
 from aetdice.dice import FiniteHorizon, ratio
 from aetdice.exact import uniform_policy
-from aetdice.networks import Nu, Policy
+from aetdice.networks import Nu, PolicyNetwork
 from aetdice.objectives import DIVERGENCES, Identity
-from aetdice.training import train
+from aetdice.learning.training import train
 
 HORIZON, EPISODES, BETA = 4, 200, 0.1
 
@@ -46,7 +46,7 @@ def test_exact_nu_in_the_learners_place_gives_the_exact_ratios(objective, diverg
     problem = OfflineProblem.from_episodes(episodes, objective)
     phi = DIVERGENCES[divergence]()
     solution = solve_dual(problem, 0.3, phi)
-    steps = resident(augment(episodes, Identity(), HORIZON)).steps
+    steps = to_device(augment(episodes, Identity(), HORIZON)).steps
     table, setting = TableNu(problem, solution.nu), DiceSetting(FiniteHorizon(HORIZON), phi)
     mu = jnp.asarray(solution.multiplier, jnp.float32)
     found = np.asarray(ratio(step_residuals(table, objective, steps, mu, setting), 0.3, phi))
@@ -103,12 +103,12 @@ def torn():
     return Episodes.from_list(Episode(np.zeros((2, 1)), a, peaks(a), True, False) for a in actions)
 
 
-def sampled_actions(policy: Policy, count: int = 4000):
+def sampled_actions(policy: PolicyNetwork, count: int = 4000):
     return np.asarray(every_sample(policy, jax.random.split(jax.random.key(0), count)))
 
 
 @eqx.filter_jit
-def every_sample(policy: Policy, keys):
+def every_sample(policy: PolicyNetwork, keys):
     where = (jnp.zeros(1), jnp.zeros(2), jnp.asarray(0))
     return jax.vmap(lambda key: policy.sample(*where, key))(keys)
 

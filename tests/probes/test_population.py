@@ -8,17 +8,17 @@ import pytest
 from lessons import TINY, leaves, parameters, tiny_episodes, tiny_run
 
 from aetdice import bsr, lsr
-from aetdice.algorithms.cloning import Lessons, lottery
-from aetdice.algorithms.diagnostics import report_ratios
-from aetdice.algorithms.dice import DiceHyper
-from aetdice.algorithms.learners import ALGORITHMS
-from aetdice.algorithms.polish import polish
+from aetdice.algorithms.cloning import SampleWeights, cumulative_shares
+from aetdice.algorithms.diagnostics import diagnose_ratios
+from aetdice.algorithms.dual import DiceHyper
+from aetdice.algorithms.dice import ALGORITHMS
+from aetdice.algorithms.refit import polish
 from aetdice.data import augment, transform_episodes
-from aetdice.data.resident import resident
+from aetdice.data.device import to_device
 from aetdice.data.transforms import Scaling
 from aetdice.networks import Categorical, Encoder
 from aetdice.objectives import Identity
-from aetdice.population import member, stack, start_policies, start_values, train_policies, train_values
+from aetdice.learning.population import member, stack, start_policies, start_values, train_policies, train_values
 
 CHOICES = [(0.3, 0.1, 0), (0.3, 0.4, 1), (0.7, 0.1, 1), (0.7, 0.4, 0)]
 """α, β and seed of each member."""
@@ -27,7 +27,7 @@ LEARNER = ALGORITHMS["aetdice"](3, TINY)
 
 @pytest.fixture(scope="module")
 def data():
-    return resident(augment(tiny_episodes(), Identity(), 3))
+    return to_device(augment(tiny_episodes(), Identity(), 3))
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_members_differ_from_each_other(together):
 
 def test_policies_trained_together_equal_policies_trained_alone(encoder, data):
     weights = np.random.default_rng(0).random((2, data.steps.count))
-    tickets = jnp.asarray(np.stack([lottery(row) for row in weights]))
+    tickets = jnp.asarray(np.stack([cumulative_shares(row) for row in weights]))
     rates, seeds = jnp.asarray([1e-3, 3e-3]), jnp.asarray([0, 5])
 
     def cloned(rows):
@@ -72,7 +72,7 @@ def test_policies_trained_together_equal_policies_trained_alone(encoder, data):
         for chunk in jnp.split(jnp.arange(100), 4):
             states = train_policies(
                 states,
-                Lessons(tickets[rows], None),
+                SampleWeights(tickets[rows], None),
                 rates[rows],
                 seeds[rows],
                 data,
@@ -107,7 +107,7 @@ def polished(request, together, data):
     states, hypers = together
     rough, hyper = member(states, 0), member(hypers, 0)
     smooth = polish(rough, hyper, data, LEARNER.setting, layer=request.param)
-    return rough, smooth, *(report_ratios(state, hyper, data, LEARNER.setting) for state in (rough, smooth))
+    return rough, smooth, *(diagnose_ratios(state, hyper, data, LEARNER.setting) for state in (rough, smooth))
 
 
 def test_polish_lowers_the_dual(polished):

@@ -9,8 +9,8 @@ from lessons import TINY
 from ragged import HORIZON, KEY, ragged, some_nu
 
 from aetdice import bsr
-from aetdice.algorithms.dice import DiceSetting, entering_and_residuals, step_residuals
-from aetdice.algorithms.learners import aetdice
+from aetdice.algorithms.dual import DiceSetting, entering_and_residuals, step_residuals
+from aetdice.algorithms.dice import aetdice
 from aetdice.dice import FiniteHorizon
 from aetdice.objectives import ChiSquare
 

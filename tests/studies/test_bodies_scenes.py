@@ -8,16 +8,16 @@ from tiny_behaviour import tiny_behaviour
 
 from aetdice.data import Episode, Episodes, transform_episodes
 from aetdice.data.transforms import Chain, MinMax, SpeedAndEffort, WithoutBonus
-from aetdice.envs.bodies import BatchedBody
+from aetdice.envs.mujoco import BatchedBody
 from aetdice.objectives import in_float64, lsr
-from aetdice.reproduce.bodies.markdown import markdown
-from aetdice.reproduce.bodies.measure import behaviours_of, shares
-from aetdice.reproduce.bodies.merge import merge
-from aetdice.reproduce.bodies.paper import CONVEX, EFFICIENCY, TABLES, paper_rows
-from aetdice.reproduce.bodies.plan import PLANS
-from aetdice.reproduce.bodies.scenes import Convex, Efficiency, cobb_douglas, in_units_of_data
-from aetdice.reproduce.bodies.tables import spread, verdict
-from aetdice.reproduce.bodies.watch import STRIDE, WatchedBody
+from aetdice.studies.bodies.markdown import markdown
+from aetdice.studies.bodies.measure import behaviours_of, shares
+from aetdice.studies.bodies.merge import merge
+from aetdice.studies.bodies.paper import CONVEX, EFFICIENCY, TABLES, paper_rows
+from aetdice.studies.bodies.plan import PLANS
+from aetdice.studies.bodies.scenes import Convex, Efficiency, cobb_douglas, in_units_of_data
+from aetdice.studies.bodies.tables import spread, verdict
+from aetdice.studies.bodies.watch import STRIDE, WatchedBody
 
 E = math.e
 
@@ -136,7 +136,7 @@ def test_the_paper_s_rows_are_trained_and_its_columns_scored():
     assert EFFICIENCY["halfcheetah"]["AETDICE CD(0.5)"] == {"CD(0.5)": (45.768, 6.580)}
     assert paper_rows(Convex("ant", "expert", (2.0, 1.0))) == {}
     assert paper_rows(Efficiency("walker2d", "expert", False)) == {}
-    assert paper_rows(Efficiency("walker2d", "faltering", True)) == {}
+    assert paper_rows(Efficiency("walker2d", "unstable", True)) == {}
 
 
 def made_up(values) -> list[dict]:

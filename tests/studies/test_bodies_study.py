@@ -15,9 +15,9 @@ from aetdice.behaviours import behaviour
 from aetdice.cli import main
 from aetdice.config import TrainingConfig
 from aetdice.errors import InputError
-from aetdice.reproduce.bodies import PLANS, parts, parts_of, report
-from aetdice.reproduce.bodies.paper import paper_rows
-from aetdice.reproduce.parts import complete
+from aetdice.studies.bodies import PLANS, parts, parts_of, report
+from aetdice.studies.bodies.paper import paper_rows
+from aetdice.studies.parts import complete
 
 EPISODES = parts.STILL_EPISODES
 """The same number of episodes everywhere shares compiled programs."""
@@ -120,7 +120,7 @@ def test_the_ant_s_figure_shows_the_kept_ways(shipped, monkeypatch, tmp_path):
 
 def test_safety_is_studied_where_walkers_fall():
     names = [part.name for part in parts_of(PLANS["cobb-douglas"][1])]
-    assert {f"walker2d-faltering-bonus-{name}" for name in ("aetdice", "safe", "reference")} <= set(names)
+    assert {f"walker2d-unstable-bonus-{name}" for name in ("aetdice", "safe", "reference")} <= set(names)
 
 
 def test_discounted_methods_look_as_far_as_an_episode_lasts():

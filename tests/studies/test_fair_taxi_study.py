@@ -11,10 +11,10 @@ from rich.console import Console
 
 from aetdice import bsr, demo, train
 from aetdice.envs import FairTaxi
-from aetdice.envs.taxi_data import collect_fair_taxi
+from aetdice.envs.fair_taxi.collection import collect_fair_taxi
 from aetdice.exact import TabularMOMDP, enumerate_space, solve
-from aetdice.reproduce import STUDIES, fair_taxi
-from aetdice.reproduce.fair_taxi_report import report
+from aetdice.studies import STUDIES, fair_taxi
+from aetdice.studies.fair_taxi_report import report
 
 ALPHAS = (0.0, 0.5, 1.0)
 TAXI = FairTaxi(size=3, origins=((0, 0), (2, 2)), destinations=((0, 1), (2, 1)), start=(1, 1), horizon=12)

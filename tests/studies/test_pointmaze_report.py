@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from aetdice.reproduce.estimates import Estimate, estimate, leaders, tied
-from aetdice.reproduce.pointmaze import merge, report
-from aetdice.reproduce.pointmaze.merge import column_of, trained_for
-from aetdice.reproduce.pointmaze.paper import COLUMNS, PAPER
-from aetdice.reproduce.pointmaze.parts import parts_of
-from aetdice.reproduce.pointmaze.plan import PLANS, WEIGHTS
-from aetdice.reproduce.pointmaze.words import route
+from aetdice.studies.estimates import Estimate, estimate, leaders, tied
+from aetdice.studies.pointmaze import merge, report
+from aetdice.studies.pointmaze.merge import column_of, trained_for
+from aetdice.studies.pointmaze.paper import COLUMNS, PAPER
+from aetdice.studies.pointmaze.parts import parts_of
+from aetdice.studies.pointmaze.plan import PLANS, WEIGHTS
+from aetdice.studies.pointmaze.words import route
 
 MAZES = {"pointmaze-2obj": 2, "pointmaze-3obj": 3}
 

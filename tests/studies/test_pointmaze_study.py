@@ -7,8 +7,8 @@ import pytest
 from rich.console import Console
 
 from aetdice.config import TrainingConfig
-from aetdice.reproduce.parts import complete
-from aetdice.reproduce.pointmaze import PLANS, parts_of, report
+from aetdice.studies.parts import complete
+from aetdice.studies.pointmaze import PLANS, parts_of, report
 
 TINY = replace(
     PLANS["pointmaze-2obj"][1],

@@ -1,47 +1,49 @@
-"""Cloning: a policy fitted to steps drawn in proportion to their weight."""
+"""Cloning: a policy fitted to steps drawn in proportion to their weights; alone, behaviour cloning."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from aetdice.algorithms.base import Algorithm, Weighing
 from aetdice.algorithms.optimiser import ADAM, cosine, descend
-from aetdice.data.resident import Steps
-from aetdice.errors import InputError
-from aetdice.networks import Policy
+from aetdice.config import TrainingConfig
+from aetdice.data.device import DeviceData, Steps
+from aetdice.networks import Encoder, PolicyNetwork
+from aetdice.objectives import Objective
+from aetdice.objectives.parameters import Parameter, parameter
 
 
 class CloningState(NamedTuple):
     """A policy and its optimiser."""
 
-    policy: Policy
+    policy: PolicyNetwork
     optimiser: optax.OptState
 
 
-def init_cloning(policy: Policy) -> CloningState:
+def init_cloning(policy: PolicyNetwork) -> CloningState:
     return CloningState(policy, ADAM.init(eqx.filter(policy, eqx.is_inexact_array)))
 
 
-def cloning_loss(policy: Policy, batch: Steps, weights: Float[Array, " batch"]) -> Float[Array, ""]:
-    """-E[w log π(a|s̃)]: weighted cloning; w = 1 for steps drawn in proportion to their weight."""
+def cloning_loss(policy: PolicyNetwork, batch: Steps, weights: Float[Array, " batch"]) -> Float[Array, ""]:
+    """-E[w log π(a|s̃)]: weighted cloning; w = 1 for steps drawn in proportion to their weights."""
     fit = jax.vmap(policy.log_probability)(batch.observation, batch.accrued, batch.time, batch.action)
     return -jnp.mean(weights * fit)
 
 
-def thinned(policy: Policy, share: float, key: PRNGKeyArray) -> Policy:
-    """The policy without a random share of its hidden units, the others raised to make up for them."""
+def drop_units(policy: PolicyNetwork, share: float, key: PRNGKeyArray) -> PolicyNetwork:
+    """Dropout: the policy without a random share of its hidden units, the others raised to make up."""
 
-    def thin(key: PRNGKeyArray, weight: Float[Array, "i o"]) -> Float[Array, "i o"]:
+    def drop(key: PRNGKeyArray, weight: Float[Array, "i o"]) -> Float[Array, "i o"]:
         kept = jax.random.bernoulli(key, 1 - share, (weight.shape[0], 1))
         return jnp.where(kept, weight / (1 - share), 0)
 
     into, *onward = policy.net.weights
     keys = jax.random.split(key, len(onward))
-    weights = (into, *(thin(k, weight) for k, weight in zip(keys, onward, strict=True)))
+    weights = (into, *(drop(k, weight) for k, weight in zip(keys, onward, strict=True)))
     return eqx.tree_at(lambda p: p.net.weights, policy, weights)
 
 
@@ -56,38 +58,68 @@ def update_cloning(
 ) -> CloningState:
     """One step on the log-likelihood of a policy without some of its units."""
 
-    def loss(policy: Policy) -> Float[Array, ""]:
-        return cloning_loss(thinned(policy, dropout, key) if dropout else policy, batch, weights)
+    def loss(policy: PolicyNetwork) -> Float[Array, ""]:
+        return cloning_loss(drop_units(policy, dropout, key) if dropout else policy, batch, weights)
 
     gradient = eqx.filter_grad(loss)(state.policy)
     return CloningState(*descend(state.policy, gradient, state.optimiser, learning_rate * cosine(progress)))
 
 
-class Lessons(NamedTuple):
-    """Which steps a policy is shown, and how much each counts once shown."""
+class Cloning(Algorithm):
+    """Nothing to value: a policy that does as the data did."""
 
-    tickets: UInt32[Array, "*p steps"]
-    weights: Float[Array, "*p steps"] | None
-    """None where every shown step counts 1."""
+    sees_accrued: bool = eqx.field(static=True)
+    sees_time: bool = eqx.field(static=True)
+    steps: int = eqx.field(static=True)
+    ends: bool = eqx.field(static=True)
+    ignores: tuple[str, ...] = eqx.field(static=True)
+
+    def __init__(self, config: TrainingConfig) -> None:
+        self.sees_accrued, self.sees_time, self.steps, self.ends = config.ablation.accrued, True, 0, True
+        self.ignores = (
+            "dual", "iql", "network.value_fourier", "network.value_gain", "ablation.time", "ablation.offsets",
+            "ablation.weighted_loss", "extraction.floor", "extraction.warm_up",
+        )  # fmt: skip
 
     @property
-    def of_twins(self) -> "Lessons":
-        """The last policy's, a twin's, for all."""
-        return jax.tree.map(lambda each: jnp.broadcast_to(each[-1], each.shape), self)
+    def sweeps(self) -> dict[str, float]:
+        return {}
+
+    @property
+    def hints(self) -> None:
+        return None
+
+    def check(self, objective: Objective, objectives: int) -> None:
+        del objective, objectives
+
+    def hyper(self, objective: Objective, learning_rate: float, **own: float) -> Parameter:
+        del objective, own
+        return parameter(learning_rate)
+
+    def init(self, encoder: Encoder, hyper: Any, data: DeviceData, key: PRNGKeyArray) -> Array:
+        del encoder, hyper, data, key
+        return jnp.zeros(0)
+
+    def draw(self, key: PRNGKeyArray, data: DeviceData) -> tuple[()]:
+        del key, data
+        return ()
+
+    def update(
+        self, state: Array, hyper: Any, data: DeviceData, rows: tuple[()], step: Int[Array, ""]
+    ) -> Array:
+        del hyper, data, rows, step
+        return state
+
+    def finish(self, state: Array, hyper: Any, data: DeviceData) -> Array:
+        del hyper, data
+        return state
+
+    def weigh(self, state: Array, hyper: Any, data: DeviceData) -> Weighing:
+        del state, hyper
+        return Weighing(data.steps.weight, {})
 
 
-def lottery(weights: Float[np.ndarray, " steps"]) -> UInt32[np.ndarray, " steps"]:
-    """Tickets for drawing steps in proportion to their weight: cumulative shares of 2³².
-
-    Integers, so that millions of steps are drawn as exactly as a few.
-    """
-    if not np.all(np.isfinite(weights)) or weights.min() < 0 or not weights.any():
-        raise InputError("the weights of steps must be finite, none negative and not all zero")
-    shares = np.cumsum(weights.astype(np.float64))
-    return np.minimum(np.round(shares / shares[-1] * 2.0**32), 2.0**32 - 1).astype(np.uint32)
-
-
-def draw(tickets: UInt32[Array, " steps"], key: PRNGKeyArray, count: int) -> Int[Array, " count"]:
-    """Rows drawn by a lottery; never one without a share, so no dart flies beyond the last ticket."""
-    darts = jnp.minimum(jax.random.bits(key, (count,), jnp.uint32), tickets[-1] - 1)
-    return jnp.searchsorted(tickets, darts, side="right", method="scan_unrolled")
+def cloning(horizon: int, config: TrainingConfig) -> Cloning:
+    """Behaviour cloning on augmented states."""
+    del horizon
+    return Cloning(config)

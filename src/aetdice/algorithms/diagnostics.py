@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from aetdice.algorithms.dice import DiceHyper, DiceSetting, DualState, step_residuals, step_rewards
-from aetdice.algorithms.foresight import conserving_ratios, mean_residuals, stretches
-from aetdice.data.resident import ResidentData, Steps, blocks
+from aetdice.algorithms.dual import DiceHyper, DualSetting, DualState, step_residuals, step_rewards
+from aetdice.algorithms.nstep import conserving_ratios, mean_residuals, segments
+from aetdice.data.device import DeviceData, Steps, blocks
 from aetdice.dice import dual_loss, ratio
 from aetdice.objectives import multiplier
 from aetdice.objectives.parameters import cast
@@ -18,12 +18,12 @@ TEST_FUNCTIONS = 64
 TEST_SEED = 20_261
 
 
-class RatioReport(NamedTuple):
+class RatioDiagnostics(NamedTuple):
     """Diagnostics of one member on one dataset."""
 
     ratios: Float[Array, " steps"]
-    lessons: Float[Array, " steps"]
-    """w d^D with its mass conserved: how often a policy should be shown each step."""
+    sample_weights: Float[Array, " steps"]
+    """w d^D with its mass conserved: how often a policy should see each step."""
     mass: Float[Array, " horizon"]
     """c_t = Σ_{steps at t} w d^D: 1 at every t for whole episodes once converged."""
     mass_violation: Float[Array, ""]
@@ -41,9 +41,9 @@ class RatioReport(NamedTuple):
 
 
 @eqx.filter_jit
-def report_ratios(
-    state: DualState, hyper: DiceHyper, data: ResidentData, setting: DiceSetting
-) -> RatioReport:
+def diagnose_ratios(
+    state: DualState, hyper: DiceHyper, data: DeviceData, setting: DualSetting
+) -> RatioDiagnostics:
     """Ratios of the averaged ν over all steps, at the final β."""
     steps, aggregation = data.steps, hyper.objective.aggregation
     horizon = state.average.encoder.horizon
@@ -55,8 +55,8 @@ def report_ratios(
     residuals = rows.reshape(-1)[: steps.count]
     weights = setting.flow.transition_weights(steps.weight)
     w = ratio(residuals, hyper.beta, setting.divergence)
-    if setting.foresight:
-        ahead = stretches(data, setting.foresight)
+    if setting.config.n_step > 1:
+        ahead = segments(data, setting.config.n_step)
         together = mean_residuals(state.average, hyper.objective, data, ahead, mu, setting)
         w = conserving_ratios(together, ahead.length, hyper.beta, data, horizon, setting)
     mass = w * weights
@@ -75,9 +75,9 @@ def report_ratios(
     balanced = setting.flow.balance(mass, steps.time, steps.terminated)
     rewards = step_rewards(hyper.objective.utility, steps, setting)
     zero = hyper.objective.utility(jnp.zeros_like(steps.accrued[0]))
-    return RatioReport(
+    return RatioDiagnostics(
         ratios=w,
-        lessons=balanced,
+        sample_weights=balanced,
         mass=jax.ops.segment_sum(mass, steps.time, horizon),
         mass_violation=setting.flow.mass_violation(mass, steps.time, steps.terminated),
         flow_violation=_flow_violation(state, mass, data, setting),
@@ -91,11 +91,11 @@ def report_ratios(
 
 
 def _flow_violation(
-    state: DualState, mass: Float[Array, " steps"], data: ResidentData, setting: DiceSetting
+    state: DualState, mass: Float[Array, " steps"], data: DeviceData, setting: DualSetting
 ) -> Float[Array, ""]:
     """Root mean square over test functions ψ of c₀E[ψ(s̃_0)] + Σ w d^D (γψ(s̃') - ψ(s̃)).
 
-    Polishing makes this 0 for ν's own features, so others must ask: random waves over the encoded
+    The exact refit makes this 0 for ν's own features, so others must ask: random sines of the encoded
     state, each divided by its spread over the data. 0 only where every state's flow is balanced.
     """
     steps, encoder = data.steps, state.average.encoder
@@ -103,12 +103,12 @@ def _flow_violation(
     slopes = jax.random.normal(directions, (encoder.features, TEST_FUNCTIONS), jnp.float32)
     shifts = jax.random.uniform(phases, (TEST_FUNCTIONS,), maxval=2 * jnp.pi)
 
-    def waves(observation: Array, accrued: Array, time: Array) -> Array:
+    def sines(observation: Array, accrued: Array, time: Array) -> Array:
         return jnp.sin(encoder(observation, accrued, time) @ slopes + shifts)
 
     def both(block: Steps) -> tuple[Array, Array]:
-        here = jax.vmap(waves)(block.observation, block.accrued, block.time)
-        there = jax.vmap(waves)(block.next_observation, block.next_accrued, block.time + 1)
+        here = jax.vmap(sines)(block.observation, block.accrued, block.time)
+        there = jax.vmap(sines)(block.next_observation, block.next_accrued, block.time + 1)
         return here, jnp.where(block.bootstraps[:, None], there, 0)
 
     here, there = (w.reshape(-1, TEST_FUNCTIONS)[: steps.count] for w in jax.lax.map(both, blocks(steps)))

@@ -1,209 +1,167 @@
-"""AETDICE and its relatives: ν and the slack k, down the one dual loss.
+"""AETDICE, OptiDICE and FairDICE: one dual loss, three flows and sets of objectives."""
 
-Deviations from the paper's Algorithm 1, explained in docs/learner.md:
-
-D1. two stages: the dual runs to its end before a policy is cloned from its frozen ratios;
-D2. cloning draws steps in proportion to w instead of weighting them, so no step is wasted;
-D3. β falls geometrically to its final value during the dual stage;
-D4. the ratios come from an exponential average of ν's weights;
-D5. the slack steps towards F(0) + E[w r̃] itself, instead of along the plain gradient;
-D7. a batch is made of windows of consecutive steps, which share evaluations of ν.
-"""
-
-from typing import NamedTuple
+import math
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
-from jaxtyping import Array, Float, Int
+import numpy as np
+from jaxtyping import Array, Int, PRNGKeyArray
 
-from aetdice.algorithms.optimiser import ADAM, average, cosine, descend
-from aetdice.data import transformed_rewards
-from aetdice.data.resident import ResidentData, Steps
-from aetdice.dice import FiniteHorizon, Flow, dual_loss, ratio, residual
-from aetdice.networks import Nu
-from aetdice.objectives import Divergence, Objective, Utility, multiplier
-from aetdice.objectives.parameters import Parameter, cast, parameter
+from aetdice.algorithms.base import Algorithm, Hints, Weighing
+from aetdice.algorithms.diagnostics import diagnose_ratios
+from aetdice.algorithms.dual import DiceHyper, DualSetting, DualState, init_dual, update_dual
+from aetdice.algorithms.refit import refit
+from aetdice.config import TrainingConfig
+from aetdice.data.device import DeviceData
+from aetdice.dice import Discounted, FiniteHorizon, Flow
+from aetdice.errors import InputError
+from aetdice.networks import Encoder, Nu
+from aetdice.objectives import DIVERGENCES, Objective
 
-
-class DiceHyper(eqx.Module):
-    """What may differ between the members of a population: all traced."""
-
-    objective: Objective
-    beta: Parameter = eqx.field(converter=parameter)
-    learning_rate: Parameter = eqx.field(converter=parameter, default=1e-3)
-    slack_rate: Parameter = eqx.field(converter=parameter, default=1e-2)
-    first_beta: Parameter = eqx.field(converter=parameter, default=0.1)
-    """Where β starts; at or below its final value there is no annealing."""
-    averaging: Parameter = eqx.field(converter=parameter, default=0.999)
-    """The decay of ν's average; 0 takes the last weights."""
-
-
-class DiceSetting(eqx.Module):
-    """What is the same for all members: the shape of the program."""
-
-    flow: Flow
-    divergence: Divergence
-    batch: int = eqx.field(static=True, default=1024)
-    starts: int = eqx.field(static=True, default=16)
-    """Initial states per update."""
-    window: int = eqx.field(static=True, default=16)
-    """At most so many consecutive steps are drawn together: ν of one step's successor is the next one's."""
-    steps: int = eqx.field(static=True, default=20_000)
-    annealing: float = eqx.field(static=True, default=0.5)
-    """The share of the steps during which β falls."""
-    time_augmented: bool = eqx.field(static=True, default=False)
-    """Use every stored step at every time (paper: app:time_augmentation); ν needs a head per step."""
-    terminal_reward: bool = eqx.field(static=True, default=False)
-    """Pay F(R) - F(0) at an episode's last step only, instead of r̃ along the way."""
-    foresight: int = eqx.field(static=True, default=0)
-    """How many steps after its own a ratio is read from (foresight.py)."""
+BETA = 1e-3
+"""Where returns are sums; discounted ones take as much more as their mass is smaller."""
+METRICS = (
+    "mass_violation",
+    "flow_violation",
+    "effective_sample_size",
+    "zero_share",
+    "dual_value",
+    "claimed_value",
+    "slack",
+    "multiplier",
+)
+"""Of the ratios; docs/learner.md explains each."""
 
 
-class DualState(NamedTuple):
-    """ν, its optimiser, its average, and the slack k."""
+class Dice(Algorithm):
+    """The dual loss with a flow; sample weights are w d^D."""
 
-    nu: Nu
-    optimiser: optax.OptState
-    average: Nu
-    slack: Float[Array, " n"]
+    setting: DualSetting
+    name: str = eqx.field(static=True)
+    hidden: tuple[int, ...] = eqx.field(static=True)
+    heads: int = eqx.field(static=True)
+    constants: int = eqx.field(static=True)
+    sees_accrued: bool = eqx.field(static=True)
+    sees_time: bool = eqx.field(static=True)
+    steps: int = eqx.field(static=True)
+    ends: bool = eqx.field(static=True)
+    regimes: tuple[str, ...] = eqx.field(static=True)
+    ignores: tuple[str, ...] = eqx.field(static=True)
 
+    def __init__(
+        self,
+        name: str,
+        flow: Flow,
+        config: TrainingConfig,
+        *,
+        regimes: tuple[str, ...],
+        ignores: tuple[str, ...],
+    ) -> None:
+        finite = isinstance(flow, FiniteHorizon)
+        by_head = finite and config.ablation.time != "input"
+        horizon = flow.horizon if isinstance(flow, FiniteHorizon) else 1
+        augmented = by_head and config.ablation.time == "augmented"
+        self.setting = DualSetting(flow, DIVERGENCES[config.dual.divergence](), config.dual, augmented)
+        self.name, self.hidden, self.regimes, self.ignores = name, config.network.hidden, regimes, ignores
+        self.heads = horizon if by_head else 1
+        self.constants = horizon if config.ablation.offsets else 1
+        self.sees_accrued, self.sees_time = finite and config.ablation.accrued, finite
+        self.steps, self.ends = config.dual.steps, finite
 
-def init_dual(nu: Nu, hyper: DiceHyper, data: ResidentData, setting: DiceSetting) -> DualState:
-    """The slack starts at the behaviour's own expected utilities."""
-    mass = setting.flow.transition_weights(data.steps.weight)
-    return DualState(
-        nu, ADAM.init(eqx.filter(nu, eqx.is_inexact_array)), nu, _attained(hyper, data.steps, mass, setting)
-    )
+    @property
+    def sweeps(self) -> dict[str, float]:
+        return {"beta": BETA * float(self.setting.flow.reward_scale)}
 
+    @property
+    def hints(self) -> Hints:
+        return Hints("a smaller beta", "a larger beta")
 
-def update_dual(
-    state: DualState,
-    hyper: DiceHyper,
-    data: ResidentData,
-    rows: Int[Array, "windows length"],
-    starts: Int[Array, " starts"],
-    step: Float[Array, ""],
-    setting: DiceSetting,
-) -> DualState:
-    """One step of ν down the dual loss, and of k towards the utilities that the ratios attain."""
-    batch, first = data.steps.take(rows.ravel()), data.steps.take(starts)
-    progress = step / setting.steps
-    beta = annealed_beta(hyper, progress, setting)
-    weights = _weights(batch, data.steps.count, setting)
-    mu = multiplier(hyper.objective.aggregation, state.slack)
-
-    def loss(nu: Nu) -> tuple[Float[Array, ""], Float[Array, "batch times"]]:
-        if setting.time_augmented:
-            entering = jax.vmap(nu)(first.observation, first.accrued, first.time)
-            residuals = augmented_residuals(nu, hyper.objective, batch, mu, setting)
-        else:
-            entering, residuals = entering_and_residuals(
-                nu, hyper.objective, first, batch, rows.shape[1], mu, setting
+    def check(self, objective: Objective, objectives: int) -> None:
+        regime = objective.regime(objectives)
+        if regime not in self.regimes:
+            raise InputError(
+                f"{self.name} optimises {' and '.join(self.regimes)} objectives; {objective.short_name} "
+                f"is {regime}: use {'fairdice or aetdice' if regime == 'SER' else 'aetdice'}"
             )
-            residuals = residuals[:, None]
-        value = dual_loss(
-            entering,
-            residuals.ravel(),
-            state.slack,
-            hyper.objective.utility(jnp.zeros_like(first.accrued[0])),
-            initial_weights=jnp.full(starts.shape, 1 / setting.starts),
-            weights=weights.ravel(),
+
+    def hyper(self, objective: Objective, learning_rate: float, **own: float) -> DiceHyper:
+        beta, config = own["beta"], self.setting.config
+        if not np.isfinite(beta) or beta <= 0:
+            raise InputError(f"beta must be positive, not {beta}")
+        return DiceHyper(
+            objective,
             beta=beta,
-            divergence=setting.divergence,
-            aggregation=hyper.objective.aggregation,
-            flow=setting.flow,
+            learning_rate=learning_rate,
+            slack_rate=config.slack_rate,
+            first_beta=config.first_beta,
+            averaging=config.averaging,
         )
-        return value, residuals
 
-    gradient, residuals = eqx.filter_grad(loss, has_aux=True)(state.nu)
-    rate = cast(hyper.learning_rate, beta) * cosine(progress)
-    nu, optimiser = descend(state.nu, gradient, state.optimiser, rate)
-    smooth = average(state.average, nu, jnp.minimum(cast(hyper.averaging, beta), (1 + step) / (10 + step)))
-    w = ratio(residuals.ravel(), beta, setting.divergence).reshape(residuals.shape)
-    mass = jnp.sum(weights * w, axis=1)
-    attained = _attained(hyper, batch, mass, setting)
-    slack = state.slack + cast(hyper.slack_rate, beta) * (attained - state.slack)
-    return DualState(nu, optimiser, smooth, slack)
+    def init(self, encoder: Encoder, hyper: DiceHyper, data: DeviceData, key: PRNGKeyArray) -> DualState:
+        shown = encoder.without_time() if self.heads > 1 else encoder
+        nu = Nu(shown, self.hidden, self.heads, self.constants, key)
+        return init_dual(nu, hyper, data, self.setting)
 
+    def draw(
+        self, key: PRNGKeyArray, data: DeviceData
+    ) -> tuple[Int[Array, "windows length"], Int[Array, " starts"]]:
+        """Windows start anywhere and run round the end of the data, so every step is as likely."""
+        config = self.setting.config
+        batch_key, start_key = jax.random.split(key)
+        length = 1 if data.breaks else math.gcd(config.window, config.batch)
+        windows = jax.random.randint(batch_key, (config.batch // length, 1), 0, data.steps.count)
+        rows = (windows + jnp.arange(length)[None]) % data.steps.count
+        starts = jax.random.randint(start_key, (config.starts,), 0, data.initial.shape[0])
+        return rows, data.initial[starts]
 
-def annealed_beta(hyper: DiceHyper, progress: Float[Array, ""], setting: DiceSetting) -> Float[Array, ""]:
-    """β₀^(1-s) β^s with s from 0 to 1 over the first part of training."""
-    beta = cast(hyper.beta, progress)
-    first = jnp.maximum(cast(hyper.first_beta, progress), beta)
-    return first * (beta / first) ** jnp.clip(progress / setting.annealing, 0, 1)
+    def update(
+        self,
+        state: DualState,
+        hyper: DiceHyper,
+        data: DeviceData,
+        rows: tuple[Int[Array, "windows length"], Int[Array, " starts"]],
+        step: Int[Array, ""],
+    ) -> DualState:
+        return update_dual(state, hyper, data, *rows, step.astype(jnp.float32), self.setting)
 
+    def finish(self, state: DualState, hyper: DiceHyper, data: DeviceData) -> DualState:
+        kind = self.setting.config.refit
+        if kind == "none" or self.heads > 1:
+            return state
+        return refit(state, hyper, data, self.setting, layer=kind == "layer")
 
-def step_residuals(
-    nu: Nu, objective: Objective, batch: Steps, mu: Float[Array, " n"], setting: DiceSetting
-) -> Float[Array, " batch"]:
-    """e of every step at its own time."""
-    return entering_and_residuals(nu, objective, batch.take(jnp.zeros(0, int)), batch, 1, mu, setting)[1]
-
-
-def entering_and_residuals(
-    nu: Nu,
-    objective: Objective,
-    first: Steps,
-    batch: Steps,
-    window: int,
-    mu: Float[Array, " n"],
-    setting: DiceSetting,
-) -> tuple[Float[Array, " starts"], Float[Array, " batch"]]:
-    """ν where episodes start, and e of every step: one pass through the network for all of it.
-
-    The batch is made of windows of consecutive steps, so that only the last of each needs ν of its
-    successor; where an episode ends inside a window nothing follows, and the next step is not used.
-    """
-    reward = step_rewards(objective.utility, batch, setting)
-    size = batch.count
-    last = batch.take(jnp.arange(window - 1, size, window))
-    observation = jnp.concatenate([batch.observation, last.next_observation, first.observation])
-    accrued = jnp.concatenate([batch.accrued, last.next_accrued, first.accrued])
-    time = jnp.concatenate([batch.time, last.time + 1, first.time])
-    here, beyond, entering = jnp.split(
-        jax.vmap(nu)(observation, accrued, time), [size, size + size // window]
-    )
-    there = jnp.concatenate([here.reshape(-1, window)[:, 1:], beyond[:, None]], axis=1).ravel()
-    return entering, residual(reward, here, jnp.where(batch.bootstraps, there, 0), mu, setting.flow)
+    def weigh(self, state: DualState, hyper: DiceHyper, data: DeviceData) -> Weighing:
+        ratios = diagnose_ratios(state, hyper, data, self.setting)
+        metrics = {
+            "mass_range": jnp.stack([ratios.mass.min(), ratios.mass.max()]),
+            **{name: getattr(ratios, name) for name in METRICS},
+        }
+        return Weighing(ratios.sample_weights, metrics)
 
 
-def augmented_residuals(
-    nu: Nu, objective: Objective, batch: Steps, mu: Float[Array, " n"], setting: DiceSetting
-) -> Float[Array, "batch horizon"]:
-    """e of every step as if it had been stored at every time."""
-    reward = step_rewards(objective.utility, batch, setting)
-    here = jax.vmap(nu.heads)(batch.observation, batch.accrued)
-    there = jax.vmap(nu.heads)(batch.next_observation, batch.next_accrued)
-    after = jnp.concatenate([there[:, 1:], jnp.zeros_like(there[:, :1])], axis=1)
-    follows = jnp.where(batch.terminated[:, None], 0, after)
-    return jax.vmap(residual, in_axes=(None, 1, 1, None, None), out_axes=1)(
-        reward, here, follows, mu, setting.flow
-    )
+def aetdice(horizon: int, config: TrainingConfig) -> Dice:
+    """Any F and concave G, on states augmented with accrued reward and time."""
+    regimes = ("linear", "SER", "ESR", "AET")
+    return Dice("aetdice", FiniteHorizon(horizon), config, regimes=regimes, ignores=("iql", "dual.gamma"))
 
 
-def step_rewards(utility: Utility, batch: Steps, setting: DiceSetting) -> Float[Array, "batch n"]:
-    """r̃ of every step, or the whole gain at the last one."""
-    if not setting.terminal_reward:
-        return transformed_rewards(utility, batch.accrued, batch.next_accrued)
-    gain = transformed_rewards(utility, jnp.zeros_like(batch.accrued), batch.next_accrued)
-    return jnp.where(batch.bootstraps[:, None], 0, gain)
+DISCOUNTED_IGNORES = (
+    "iql", "dual.n_step", "dual.terminal_reward", "network.fourier", "network.value_fourier",
+    "ablation.time", "ablation.offsets", "ablation.accrued",
+)  # fmt: skip
+"""What the discounted flow has no use for: it has no horizon, and its states are not augmented."""
 
 
-def _weights(batch: Steps, stored: int, setting: DiceSetting) -> Float[Array, "batch times"]:
-    """d^D of each step; a mean over the batch times the stored steps estimates the sum over all."""
-    size = batch.time.shape[0]
-    if isinstance(setting.flow, FiniteHorizon) and setting.time_augmented:
-        return jnp.full((size, setting.flow.horizon), 1 / size)
-    return setting.flow.transition_weights(batch.weight)[:, None] * (stored / size)
+def fairdice(horizon: int, config: TrainingConfig) -> Dice:
+    """Concave G of discounted returns, on the states as they are (FairDICE, corrected)."""
+    del horizon
+    flow = Discounted(config.dual.gamma)
+    return Dice("fairdice", flow, config, regimes=("linear", "SER"), ignores=DISCOUNTED_IGNORES)
 
 
-def _attained(
-    hyper: DiceHyper, batch: Steps, mass: Float[Array, " batch"], setting: DiceSetting
-) -> Float[Array, " n"]:
-    """F(0) + Σ w d^D r̃."""
-    scale = cast(setting.flow.reward_scale, mass)
-    utility = hyper.objective.utility
-    attained = mass @ step_rewards(utility, batch, setting)
-    return utility(jnp.zeros_like(batch.accrued[0])) + scale * attained
+def optidice(horizon: int, config: TrainingConfig) -> Dice:
+    """A weighted sum of discounted returns, on the states as they are (OptiDICE)."""
+    del horizon
+    flow = Discounted(config.dual.gamma)
+    return Dice("optidice", flow, config, regimes=("linear",), ignores=DISCOUNTED_IGNORES)

@@ -4,8 +4,8 @@
     L_Q = Σ_i E[(μ·r̃ + V(s̃') - Q_i(s̃, a))²]
 
 τ is the expectile, Q̄ a slow average of the critics, V = 0 where nothing follows, μ the weights of
-the linear G. A step's lesson is exp(temperature · (min_i Q̄_i - V)), at most 100, times d^D: the
-weight of advantage-weighted cloning (paper: ESR-IQL; after Kostrikov et al.).
+the linear G. A step's sample weight is exp(temperature · (min_i Q̄_i - V)), at most 100, times d^D:
+advantage-weighted cloning (paper: ESR-IQL; after Kostrikov et al.).
 """
 
 import math
@@ -18,13 +18,13 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
-from aetdice.algorithms.algorithm import Algorithm, Remedies, StepReport
+from aetdice.algorithms.base import Algorithm, Hints, Weighing
 from aetdice.algorithms.optimiser import ADAM, average, cosine, descend
-from aetdice.config import TrainingConfig
+from aetdice.config import IqlConfig, TrainingConfig
 from aetdice.data import transformed_rewards
-from aetdice.data.resident import ResidentData, Steps, blocks
+from aetdice.data.device import DeviceData, Steps, blocks
 from aetdice.errors import InputError
-from aetdice.networks import Encoder, Nu, Perceptron
+from aetdice.networks import Encoder, Perceptron, Value
 from aetdice.objectives import Objective, multiplier
 from aetdice.objectives.parameters import Parameter, cast, parameter
 
@@ -65,7 +65,7 @@ class Critics(eqx.Module):
 class IqlState(NamedTuple):
     """V, two critics, their slow averages, and the optimiser of the first two."""
 
-    value: Nu
+    value: Value
     critics: Critics
     slow: Critics
     optimiser: optax.OptState
@@ -74,22 +74,26 @@ class IqlState(NamedTuple):
 class Iql(Algorithm):
     """ESR-IQL for discrete and continuous actions, with the finite horizon of the data."""
 
-    config: TrainingConfig = eqx.field(static=True)
+    config: IqlConfig = eqx.field(static=True)
+    hidden: tuple[int, ...] = eqx.field(static=True)
     sees_accrued: bool = eqx.field(static=True)
     sees_time: bool = eqx.field(static=True)
     steps: int = eqx.field(static=True)
+    ends: bool = eqx.field(static=True)
+    ignores: tuple[str, ...] = eqx.field(static=True)
 
     def __init__(self, config: TrainingConfig) -> None:
-        self.config, self.steps = config, config.value_steps
-        self.sees_accrued, self.sees_time = config.accrued, True
+        self.config, self.hidden, self.steps = config.iql, config.network.hidden, config.iql.steps
+        self.sees_accrued, self.sees_time, self.ends = config.ablation.accrued, True, True
+        self.ignores = ("dual", "ablation.time", "ablation.offsets")
 
     @property
     def sweeps(self) -> dict[str, float]:
         return {"expectile": 0.85, "temperature": 14.0}
 
     @property
-    def remedies(self) -> Remedies:
-        return Remedies("a larger temperature or expectile", "a smaller temperature")
+    def hints(self) -> Hints:
+        return Hints("a larger temperature or expectile", "a smaller temperature")
 
     def check(self, objective: Objective, objectives: int) -> None:
         regime = objective.regime(objectives)
@@ -106,40 +110,40 @@ class Iql(Algorithm):
             raise InputError(f"temperature must be finite and not negative, not {own['temperature']}")
         return IqlHyper(objective, own["expectile"], own["temperature"], learning_rate)
 
-    def init(self, encoder: Encoder, hyper: IqlHyper, data: ResidentData, key: PRNGKeyArray) -> IqlState:
+    def init(self, encoder: Encoder, hyper: IqlHyper, data: DeviceData, key: PRNGKeyArray) -> IqlState:
         del hyper
         value_key, *critic_keys = jax.random.split(key, 3)
         size = 0 if data.actions else data.steps.action[0].size
-        critics = Critics(encoder.features, self.config.hidden, data.actions, size, critic_keys)
-        value = Nu(encoder, self.config.hidden, 1, 1, value_key)
+        critics = Critics(encoder.features, self.hidden, data.actions, size, critic_keys)
+        value = Value(encoder, self.hidden, value_key)
         optimiser = ADAM.init(eqx.filter((value, critics), eqx.is_inexact_array))
         return IqlState(value, critics, critics, optimiser)
 
-    def draw(self, key: PRNGKeyArray, data: ResidentData) -> Int[Array, " batch"]:
+    def draw(self, key: PRNGKeyArray, data: DeviceData) -> Int[Array, " batch"]:
         return jax.random.randint(key, (self.config.batch,), 0, data.steps.count)
 
     def update(
         self,
         state: IqlState,
         hyper: IqlHyper,
-        data: ResidentData,
+        data: DeviceData,
         rows: Int[Array, " batch"],
         step: Int[Array, ""],
     ) -> IqlState:
         batch = data.steps.take(rows)
         networks = (state.value, state.critics)
         gradient = eqx.filter_grad(iql_loss)(networks, state.slow, hyper, batch)
-        progress = step.astype(jnp.float32) / self.config.value_steps
+        progress = step.astype(jnp.float32) / self.config.steps
         rate = cast(hyper.learning_rate, progress) * cosine(progress)
         (value, critics), optimiser = descend(networks, gradient, state.optimiser, rate)
         slow = average(state.slow, critics, jnp.asarray(self.config.critic_averaging))
         return IqlState(value, critics, slow, optimiser)
 
-    def finish(self, state: IqlState, hyper: IqlHyper, data: ResidentData) -> IqlState:
+    def finish(self, state: IqlState, hyper: IqlHyper, data: DeviceData) -> IqlState:
         del hyper, data
         return state
 
-    def report(self, state: IqlState, hyper: IqlHyper, data: ResidentData) -> StepReport:
+    def weigh(self, state: IqlState, hyper: IqlHyper, data: DeviceData) -> Weighing:
         rows = jax.lax.map(lambda block: _valued(state, hyper, block), blocks(data.steps))
         advantage, error = (row.reshape(-1)[: data.steps.count] for row in rows)
         w = jnp.minimum(jnp.exp(cast(hyper.temperature, advantage) * advantage), MOST_WEIGHT)
@@ -150,14 +154,16 @@ class Iql(Algorithm):
             "start_value": jnp.mean(jax.vmap(state.value)(first.observation, first.accrued, first.time)),
             "effective_sample_size": jnp.sum(mass) ** 2 / (jnp.sum(weight) * jnp.sum(mass * w) + 1e-30),
         }
-        return StepReport(mass, metrics)
+        return Weighing(mass, metrics)
 
 
-def iql_loss(networks: tuple[Nu, Critics], slow: Critics, hyper: IqlHyper, batch: Steps) -> Float[Array, ""]:
+def iql_loss(
+    networks: tuple[Value, Critics], slow: Critics, hyper: IqlHyper, batch: Steps
+) -> Float[Array, ""]:
     """L_V + L_Q, each blind to the other's parameters."""
     value, critics = networks
     encoded = _encoded(value, batch)
-    here = jax.vmap(value.of_encoded)(encoded, batch.time)
+    here = jax.vmap(value.of_encoded)(encoded)
     gap = jax.lax.stop_gradient(_lower(slow, encoded, batch)) - here
     tau = cast(hyper.expectile, gap)
     value_loss = jnp.mean(jnp.where(gap < 0, 1 - tau, tau) * jnp.square(gap))
@@ -166,12 +172,12 @@ def iql_loss(networks: tuple[Nu, Critics], slow: Critics, hyper: IqlHyper, batch
     return value_loss + jnp.sum(jnp.mean(jnp.square(error), axis=0))
 
 
-def _encoded(value: Nu, batch: Steps) -> Float[Array, "batch features"]:
+def _encoded(value: Value, batch: Steps) -> Float[Array, "batch features"]:
     """The states of a batch as all networks see them."""
     return jax.vmap(value.encoder)(batch.observation, batch.accrued, batch.time)
 
 
-def _target(value: Nu, objective: Objective, batch: Steps) -> Float[Array, " batch"]:
+def _target(value: Value, objective: Objective, batch: Steps) -> Float[Array, " batch"]:
     """μ·r̃ + V(s̃')."""
     reward = transformed_rewards(objective.utility, batch.accrued, batch.next_accrued)
     mu = multiplier(objective.aggregation, jnp.zeros_like(reward[0]))
@@ -190,5 +196,11 @@ def _valued(
     """The advantage of every step, and its Bellman error."""
     encoded = _encoded(state.value, batch)
     lower = _lower(state.slow, encoded, batch)
-    advantage = lower - jax.vmap(state.value.of_encoded)(encoded, batch.time)
+    advantage = lower - jax.vmap(state.value.of_encoded)(encoded)
     return advantage, _target(state.value, hyper.objective, batch) - lower
+
+
+def esr_iql(horizon: int, config: TrainingConfig) -> Iql:
+    """Implicit Q-learning of E[F(R)] on augmented states, for linear G."""
+    del horizon
+    return Iql(config)

@@ -2,8 +2,8 @@
 
 from aetdice.behaviours.behaviour import Behaviour, load_behaviour
 from aetdice.behaviours.collection import collect_body
+from aetdice.behaviours.ppo_training import train_behaviour
 from aetdice.behaviours.recipe import RECIPES, Recipe, quick_recipe
-from aetdice.behaviours.training import train_behaviour
 
 __all__ = [
     "RECIPES",

@@ -7,10 +7,10 @@ import time
 import numpy as np
 from jaxtyping import Float
 
-from aetdice.behaviours.progress import Pace
+from aetdice.behaviours.pace import Pace
+from aetdice.behaviours.ppo_training import train_behaviour
 from aetdice.behaviours.recipe import RECIPES, quick_recipe
-from aetdice.behaviours.training import train_behaviour
-from aetdice.envs.bodies import find_body
+from aetdice.envs.mujoco import find_body
 from aetdice.errors import InputError
 
 EVERY = 10.0

@@ -10,10 +10,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from aetdice.behaviours.agent import FARTHEST
-from aetdice.checkpoints import read_arrays
-from aetdice.envs.bodies import find_body
+from aetdice.envs.mujoco import find_body
 from aetdice.errors import InputError
-from aetdice.results import write_arrays
+from aetdice.files import read_arrays, write_arrays
 
 FORMAT = "aetdice-behaviour"
 VERSION = 1

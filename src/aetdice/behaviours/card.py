@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from aetdice.behaviours.behaviour import Behaviour
-from aetdice.envs.bodies import BatchedBody
+from aetdice.envs.mujoco import BatchedBody
 
 AT_ONCE = 512
 

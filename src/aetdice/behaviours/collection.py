@@ -8,9 +8,9 @@ from jaxtyping import Float
 
 from aetdice.behaviours.behaviour import Behaviour, load_behaviour
 from aetdice.data import Episode
-from aetdice.envs.bodies import BatchedBody, Body, find_body
+from aetdice.envs.mujoco import BatchedBody, Body, find_body
 from aetdice.errors import InputError
-from aetdice.results import package_version, versions
+from aetdice.files import package_version, versions
 
 TRAJECTORIES = 2000
 AT_ONCE = 128
@@ -19,7 +19,7 @@ UNCHANGED = 0.35
 """Probability that an amateur's action is the expert's."""
 SCALES = (0.35, 1.65)
 """Otherwise it is the expert's times one number from this range."""
-FALTERING = 0.25
+UNSTABLE = 0.25
 """Share of the trajectories that falter."""
 STRENGTHS = (0.3, 0.6)
 """What is left of their actions, one number from this range for all of a trajectory: walkers fall."""
@@ -51,9 +51,9 @@ def amateur(body: Body, n: int, rng: np.random.Generator) -> Alter:
     return alter
 
 
-def faltering(body: Body, n: int, rng: np.random.Generator) -> Alter:
+def unstable(body: Body, n: int, rng: np.random.Generator) -> Alter:
     """An amateur's, and a quarter of the trajectories weak from beginning to end; not D4MORL's."""
-    strength = np.where(rng.random(n) < FALTERING, rng.uniform(*STRENGTHS, n), 1.0)
+    strength = np.where(rng.random(n) < UNSTABLE, rng.uniform(*STRENGTHS, n), 1.0)
     alter = amateur(body, n, rng)
     return lambda actions: alter(actions) * strength[:, None]
 
@@ -61,7 +61,7 @@ def faltering(body: Body, n: int, rng: np.random.Generator) -> Alter:
 QUALITIES: dict[str, Callable[[Body, int, np.random.Generator], Alter]] = {
     "expert": expert,
     "amateur": amateur,
-    "faltering": faltering,
+    "unstable": unstable,
 }
 """By the dataset's quality, what makes the alteration for n trajectories."""
 

@@ -11,13 +11,12 @@ import numpy as np
 from jaxtyping import Shaped
 
 from aetdice.behaviours.agent import Agent
+from aetdice.behaviours.experience import RunningEpisodes
 from aetdice.behaviours.normaliser import Running
 from aetdice.behaviours.recipe import Recipe
-from aetdice.behaviours.walks import Walks
-from aetdice.checkpoints import read_arrays
-from aetdice.envs.bodies import Body
+from aetdice.envs.mujoco import Body
 from aetdice.errors import InputError
-from aetdice.results import write_arrays
+from aetdice.files import read_arrays, write_arrays
 
 
 class State(NamedTuple):
@@ -30,7 +29,7 @@ class State(NamedTuple):
     """Of observations."""
     earned: Running
     """Of discounted returns."""
-    walks: Walks
+    running: RunningEpisodes
 
 
 def save_state(path: Path, state: State, body: Body, recipe: Recipe) -> None:
@@ -55,7 +54,7 @@ def read_state(path: Path, blank: State, body: Body, recipe: Recipe) -> State:
         moments,
         Running(*(found[f"seen_{name}"] for name in Running._fields)),
         Running(*(found[f"earned_{name}"] for name in Running._fields)),
-        Walks(**{field.name: found[field.name] for field in dataclasses.fields(Walks)}),
+        RunningEpisodes(**{field.name: found[field.name] for field in dataclasses.fields(RunningEpisodes)}),
     )
 
 
@@ -64,8 +63,10 @@ def _arrays(state: State) -> dict[str, Shaped[np.ndarray, "..."]]:
     arrays = {f"leaf{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
     arrays |= {f"seen_{name}": value for name, value in state.seen._asdict().items()}
     arrays |= {f"earned_{name}": value for name, value in state.earned._asdict().items()}
-    walks = {field.name: getattr(state.walks, field.name) for field in dataclasses.fields(Walks)}
-    return {**arrays, **walks, "iteration": np.array(state.iteration)}
+    running = {
+        field.name: getattr(state.running, field.name) for field in dataclasses.fields(RunningEpisodes)
+    }
+    return {**arrays, **running, "iteration": np.array(state.iteration)}
 
 
 def _description(body: Body, recipe: Recipe) -> Shaped[np.ndarray, " bytes"]:

@@ -1,5 +1,6 @@
 """The command line: solve, train, evaluate, resume, behaviours, collect, reproduce, demo."""
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,12 +11,12 @@ from rich.console import Console
 
 from aetdice import __version__
 from aetdice.cli.behaviours import BehavioursCommand, Collect
-from aetdice.cli.progress import progress
 from aetdice.cli.reproduce import Reproduce
 from aetdice.cli.solve import SolveCommand
 from aetdice.cli.train import Evaluate, Resume, Train
-from aetdice.demo import demo
 from aetdice.errors import InputError
+from aetdice.report.progress import console_progress
+from aetdice.studies.demo import demo
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Demo:
     """Where the picture and its data go."""
 
     def run(self) -> None:
-        with progress() as report:
-            demo(self.out, Console(), report)
+        with console_progress() as progress:
+            demo(self.out, Console(), progress)
 
 
 Command: Any = Annotated[
@@ -55,9 +56,16 @@ def main(arguments: list[str] | None = None) -> None:
     if arguments == ["--version"]:
         print(f"aetdice {__version__}")
         return
-    command: Any = tyro.cli(Command, prog="aetdice", description=DESCRIPTION, args=arguments)
     try:
+        command: Any = tyro.cli(Command, prog="aetdice", description=DESCRIPTION, args=arguments)
         command.run()
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read the output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
     except (InputError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        raise SystemExit(130) from None

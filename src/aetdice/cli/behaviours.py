@@ -16,9 +16,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from aetdice.behaviours import RECIPES, load_behaviour, quick_recipe, train_behaviour
 from aetdice.behaviours.collection import QUALITIES, TRAJECTORIES, collect_body, collection_facts
-from aetdice.behaviours.progress import Pace
+from aetdice.behaviours.pace import Pace
 from aetdice.data import Episode, load_episodes, save_episodes
-from aetdice.envs.bodies import BODIES, find_body
+from aetdice.envs.mujoco import BODIES, find_body
 from aetdice.errors import InputError
 
 BodyName = Literal[*BODIES]  # type: ignore[valid-type]
@@ -94,7 +94,7 @@ class Collect:
     out: Path
     """Folder for the episodes."""
     quality: Literal[*QUALITIES] = "expert"  # type: ignore[valid-type]
-    """Experts act as trained; amateurs' actions are scaled at random; a quarter of the faltering are weak."""
+    """Experts act as trained; amateurs' actions are scaled at random; a quarter of the unstable are weak."""
     trajectories: int = TRAJECTORIES
     """How many."""
     seed: int = 0

@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -43,34 +44,35 @@ class ObjectiveOptions:
 class TaxiOptions:
     """Fair-Taxi's layout; cells are row,column from the top left."""
 
-    size: int = 9
-    """Cells per side."""
-    origins: tuple[str, ...] = ("0,0", "8,8")
-    """Where each group waits."""
-    destinations: tuple[str, ...] = ("0,2", "8,6")
-    """Where each group wants to go."""
-    start: str = "4,4"
-    """The taxi's first cell."""
-    horizon: int = 50
-    """Steps per episode."""
+    size: int | None = None
+    """Cells per side (default 9)."""
+    origins: tuple[str, ...] | None = None
+    """Where each group waits (default 0,0 8,8)."""
+    destinations: tuple[str, ...] | None = None
+    """Where each group wants to go (default 0,2 8,6)."""
+    start: str | None = None
+    """The taxi's first cell (default 4,4)."""
+    horizon: int | None = None
+    """Steps per episode (default 50)."""
     deliveries: tuple[float, ...] | None = None
     """Reward of a delivery, per group, before scaling (default 60 30 30 …)."""
     penalties: tuple[float, ...] | None = None
     """Reward of an invalid pick-up or drop-off, per group, before scaling (default -20 -10 …)."""
-    scale: float = 60.0
-    """What every reward is divided by."""
+    scale: float | None = None
+    """What every reward is divided by (default 60)."""
 
     def arguments(self) -> dict[str, Any]:
-        return {
-            "size": self.size,
-            "origins": tuple(map(_cell, self.origins)),
-            "destinations": tuple(map(_cell, self.destinations)),
-            "start": _cell(self.start),
-            "horizon": self.horizon,
-            "deliveries": self.deliveries,
-            "penalties": self.penalties,
-            "scale": self.scale,
-        }
+        """Those that were given, as the environment takes them."""
+        cells: dict[str, Callable[[Any], Any]] = {"start": _cell, "origins": _cells, "destinations": _cells}
+        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
+        return {name: cells[name](value) if name in cells else value for name, value in given.items()}
+
+    def arguments_for(self, env: str) -> dict[str, Any]:
+        """The same for the environment of a run; `InputError` if it reads none of them."""
+        arguments = self.arguments()
+        if arguments and env != "fair-taxi":
+            raise InputError(f"{env} does not read --{next(iter(arguments))}; it belongs to fair-taxi")
+        return arguments
 
     def build(self) -> FairTaxi:
         return FairTaxi(**self.arguments())
@@ -82,3 +84,7 @@ def _cell(text: str) -> tuple[int, int]:
     except ValueError:
         raise InputError(f"a cell is row,column, for example 0,2; not {text!r}") from None
     return row, column
+
+
+def _cells(texts: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
+    return tuple(map(_cell, texts))

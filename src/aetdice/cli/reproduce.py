@@ -7,9 +7,9 @@ from typing import Literal
 import tyro
 from rich.console import Console
 
-from aetdice.cli.progress import progress
-from aetdice.reproduce import STUDIES
-from aetdice.reproduce.parts import complete
+from aetdice.report.progress import console_progress
+from aetdice.studies import STUDIES
+from aetdice.studies.parts import complete
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,6 @@ class Reproduce:
             print("\n".join(part.name for part in parts))
             return
         folder = self.out or Path("reproduce") / (f"{self.study}-quick" if self.quick else self.study)
-        with progress() as report:
-            results = complete(parts, folder, self.part, report)
+        with console_progress() as progress:
+            results = complete(parts, folder, self.part, progress)
         Console().print(study.show(results, folder))

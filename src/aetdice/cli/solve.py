@@ -15,8 +15,8 @@ from aetdice.cli.options import ObjectiveOptions, TaxiOptions
 from aetdice.envs import TwoStep
 from aetdice.exact import Optimum, TabularMOMDP, solve
 from aetdice.exact.reader import read_momdp
-from aetdice.report.tables import optimum_report
-from aetdice.results import versions
+from aetdice.files import versions
+from aetdice.report.tables import optimum_table
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def _solve(name: str, build: Callable[[], TabularMOMDP], command: Solve) -> None
     if command.json:
         print(json.dumps(_record(name, regime, optimum, seconds)))
     else:
-        Console().print(optimum_report(name, regime, optimum, seconds))
+        Console().print(optimum_table(name, regime, optimum, seconds))
     if optimum.gap > 1e-6:
         print(f"warning: not certified to 1e-6; the gap is {optimum.gap:.1e}", file=sys.stderr)
 

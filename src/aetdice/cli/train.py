@@ -1,23 +1,29 @@
 """`aetdice train`, `evaluate` and `resume`."""
 
 import json
+import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
 
-from aetdice.algorithms.learners import ALGORITHMS
+from aetdice.algorithms import ALGORITHMS
 from aetdice.behaviours.collection import QUALITIES
 from aetdice.cli.options import ObjectiveOptions, TaxiOptions
-from aetdice.cli.progress import progress
-from aetdice.config import TrainingConfig
+from aetdice.config import TrainingConfig, parse_setting
+from aetdice.datasets import COLLECTORS, environment_of, load_dataset, space_of
 from aetdice.errors import InputError
-from aetdice.jobs import CONFIG, Job, evaluate, start
-from aetdice.report.tables import evaluation_report, training_report
-from aetdice.sources import COLLECTORS, Source
-from aetdice.tracking import TensorBoard, Tracker, WeightsAndBiases
+from aetdice.evaluation import make_objectives
+from aetdice.evaluation.scores import EPISODES, SEED
+from aetdice.files import versions, write_json
+from aetdice.learning.folder import REQUEST, RESULT, read_result
+from aetdice.learning.run import Run, load_run, summarise
+from aetdice.learning.trackers import TensorBoard, Tracker, WeightsAndBiases
+from aetdice.learning.training import resume, train
+from aetdice.report.tables import evaluation_table, training_table
 
 
 @dataclass(frozen=True)
@@ -51,13 +57,17 @@ class Train:
     """Of ν and of the policies."""
     seed: tuple[int, ...] = (0,)
     """Of networks and batches."""
+    config: Path | None = None
+    """TOML file with settings in the tables network, dual, iql, extraction and trainer."""
+    settings: Annotated[tuple[str, ...], tyro.conf.arg(name="set")] = ()
+    """Settings by name, for example dual.annealing=0.3 network.hidden=256,256."""
     dataset_episodes: int | None = None
     """Episodes to collect (default: the environment's own number)."""
     dataset_seed: int = 0
     """Of the collection."""
     dataset: Literal[*QUALITIES] | None = None  # type: ignore[valid-type]
     """Quality of a body's data (default expert)."""
-    episodes: int = 2000
+    episodes: int = EPISODES
     """Evaluation episodes per policy."""
     tensorboard: bool = False
     """Write TensorBoard files to the folder as well."""
@@ -65,34 +75,56 @@ class Train:
     """Log to this Weights & Biases project as well."""
     json: bool = False
     """Print the result file instead of a table."""
-    training: TrainingConfig = TrainingConfig()
     taxi: TaxiOptions = TaxiOptions()
 
     def run(self) -> None:
-        if (self.out / CONFIG).exists():
+        if (self.out / REQUEST).exists():
             raise InputError(f"{self.out} holds a run already; continue it with: aetdice resume {self.out}")
-        arguments = self.taxi.arguments() if self.env == "fair-taxi" else {}
-        source = Source(self.env, self.dataset_episodes, self.dataset_seed, arguments, self.dataset)
-        swept = {"beta": self.beta, "expectile": self.expectile, "temperature": self.temperature}
-        job = Job(
-            source,
-            self.goal.given(),
-            self.algorithm,
-            {name: list(values) for name, values in swept.items() if values is not None},
-            self.learning_rate,
-            self.seed,
-            self.training,
-            self.episodes,
+        if self.episodes < 1:
+            raise InputError(f"at least one evaluation episode is needed, not {self.episodes}")
+        config = self.training_config()
+        dataset = load_dataset(
+            self.env,
+            episodes=self.dataset_episodes,
+            seed=self.dataset_seed,
+            quality=self.dataset,
+            **self.taxi.arguments_for(self.env),
         )
-        _run(job, self.out, self.json, _trackers(self.tensorboard, self.wandb, self.out, job))
+        run = train(
+            dataset,
+            make_objectives(self.goal.given(), environment_of(dataset.origin)),
+            algorithm=self.algorithm,
+            beta=self.beta,
+            expectile=self.expectile,
+            temperature=self.temperature,
+            learning_rate=self.learning_rate,
+            seed=self.seed,
+            config=config,
+            out=self.out,
+            trackers=_trackers(self.tensorboard, self.wandb, self.out),
+            notes={"command": ["aetdice", *sys.argv[1:]], "episodes": self.episodes},
+        )
+        _finish(run, self.out, self.json)
+
+    def training_config(self) -> TrainingConfig:
+        """The file's settings, then those of the command line."""
+        config = TrainingConfig() if self.config is None else _read_config(self.config)
+        return config.adapted(dict(map(parse_setting, self.settings)))
 
 
-def _trackers(tensorboard: bool, project: str | None, out: Path, job: Job) -> tuple[Tracker, ...]:
+def _read_config(path: Path) -> TrainingConfig:
+    try:
+        return TrainingConfig.from_record(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, InputError) as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _trackers(tensorboard: bool, project: str | None, out: Path) -> tuple[Tracker, ...]:
     trackers: list[Tracker] = []
     if tensorboard:
         trackers.append(TensorBoard(out / "tensorboard"))
     if project is not None:
-        trackers.append(WeightsAndBiases(project, job.record()))
+        trackers.append(WeightsAndBiases(project, {"folder": str(out)}))
     return tuple(trackers)
 
 
@@ -109,8 +141,8 @@ class Resume:
     """Print the result file instead of a table."""
 
     def run(self) -> None:
-        job = Job.read(self.folder)
-        _run(job, self.folder, self.json, _trackers(self.tensorboard, self.wandb, self.folder, job))
+        run = resume(self.folder, trackers=_trackers(self.tensorboard, self.wandb, self.folder))
+        _finish(run, self.folder, self.json)
 
 
 @dataclass(frozen=True)
@@ -118,9 +150,9 @@ class Evaluate:
     """Sample episodes with a run's selected policy and its twin."""
 
     folder: tyro.conf.Positional[Path]
-    episodes: int = 2000
+    episodes: int = EPISODES
     """How many."""
-    seed: int = 1234
+    seed: int = SEED
     """Of actions and environment."""
     member: int | None = None
     """Which one; by default the selected."""
@@ -128,17 +160,38 @@ class Evaluate:
     """Print one JSON object instead of a table."""
 
     def run(self) -> None:
-        result = evaluate(self.folder, self.episodes, self.seed, self.member)
+        result = self.result()
         if self.json:
             print(json.dumps(result))
         else:
-            Console().print(evaluation_report(result))
+            Console().print(evaluation_table(result))
+
+    def result(self) -> dict[str, Any]:
+        run = load_run(self.folder)
+        env = environment_of(run.request["dataset"]["origin"])
+        index = run.selections[0].chosen if self.member is None else self.member
+        comparison = run.evaluate(env, self.episodes, self.seed, member=index)
+        objective = run.members[index].objective.name
+        summaries = read_result(self.folder)["by_objective"]
+        return {
+            "objective": objective,
+            "objectives": env.objectives,
+            "member": index,
+            "seed": self.seed,
+            "policy": comparison.policy.record(),
+            "twin": comparison.twin.record(),
+            "exact_score": next((s["exact_score"] for s in summaries if s["objective"] == objective), None),
+            "versions": versions(),
+        }
 
 
-def _run(job: Job, folder: Path, as_json: bool, trackers: tuple[Tracker, ...]) -> None:
-    with progress() as report:
-        result = start(job, folder, report, trackers)
+def _finish(run: Run, folder: Path, as_json: bool) -> None:
+    """Evaluate all members, write the result and show it."""
+    env = environment_of(run.request["dataset"]["origin"])
+    scored = summarise(run, env, space_of(env), run.request["notes"].get("episodes", EPISODES))
+    result = {**scored, "config": run.request}
+    write_json(folder / RESULT, result)
     if as_json:
         print(json.dumps(result))
     else:
-        Console().print(training_report(result, folder))
+        Console().print(training_table(result, folder))

@@ -66,8 +66,9 @@ def read_d4morl(path: str | Path, body: Layout, limit: int | None = None) -> Epi
         terminated.append(episode.terminated)
         if len(lengths) == limit:
             break
+    joined: dict[str, Any] = {name: part.finish() for name, part in parts.items()}
     return Episodes(
-        **{name: part.finish() for name, part in parts.items()},
+        **joined,
         lengths=np.array(lengths),
         terminated=np.array(terminated),
         truncated=~np.array(terminated),

@@ -1,6 +1,8 @@
 """Episodes in memory: ragged, vector-rewarded, and checked on the way in."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -38,6 +40,8 @@ class Episodes:
     terminated: Bool[np.ndarray, " n"]
     truncated: Bool[np.ndarray, " n"]
     objectives: tuple[str, ...]
+    origin: Mapping[str, Any] | None = None
+    """How to get the same dataset again, as JSON has it, if that is known."""
     starts: Int[np.ndarray, " n"] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -91,6 +95,23 @@ class Episodes:
     def returns(self) -> Float[np.ndarray, "n m"]:
         """R of every episode."""
         return np.add.reduceat(self.rewards, self.starts, axis=0)
+
+    @functools.cached_property
+    def sha256(self) -> str:
+        """A digest of all that was recorded."""
+        digest = hashlib.sha256()
+        recorded = (
+            self.observations,
+            self.actions,
+            self.rewards,
+            self.lengths,
+            self.terminated,
+            self.truncated,
+        )
+        for array in recorded:
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
 
 
 def read_episode(episode: Episode, index: int) -> Episode:

@@ -192,7 +192,7 @@ def _entry(path: Path) -> dict[str, Any]:
 
 def _episodes(folder: Path, objectives: tuple[str, ...]) -> Episodes:
     """The arrays of a folder; the large ones stay on disk."""
-    arrays = {name: _map(folder / f"{name}.npy") for name in ARRAYS}
+    arrays: dict[str, Any] = {name: _map(folder / f"{name}.npy") for name in ARRAYS}
     for name in ("lengths", "terminated", "truncated"):
         arrays[name] = np.array(arrays[name])
     return Episodes(**arrays, objectives=objectives)

@@ -5,8 +5,8 @@ from aetdice.exact.dual import solve_dual
 from aetdice.exact.momdp import TabularMOMDP
 from aetdice.exact.offline import OfflineProblem, RegularisedSolution
 from aetdice.exact.optimum import Optimum, solve
-from aetdice.exact.policy import ReturnDistribution, TabularPolicy, uniform_policy
 from aetdice.exact.program import solve_program
+from aetdice.exact.tabular_policy import ReturnDistribution, TabularPolicy, uniform_policy
 
 __all__ = [
     "AugmentedSpace",

@@ -16,7 +16,7 @@ from aetdice.dice import FiniteHorizon, Flow
 from aetdice.errors import InputError
 from aetdice.exact.augmented import AugmentedSpace
 from aetdice.exact.grouping import number_vectors
-from aetdice.exact.policy import TabularPolicy, normalised
+from aetdice.exact.tabular_policy import TabularPolicy, normalised
 from aetdice.objectives import Divergence, Objective, check_objective, in_float64
 
 

@@ -16,8 +16,8 @@ from jaxtyping import Float, Int
 from aetdice.errors import InputError
 from aetdice.exact.augmented import AugmentedSpace, enumerate_space
 from aetdice.exact.momdp import TabularMOMDP
-from aetdice.exact.policy import ReturnDistribution, TabularPolicy, deterministic, mixture
 from aetdice.exact.simplex import SmoothFunction, maximise_on_simplex
+from aetdice.exact.tabular_policy import ReturnDistribution, TabularPolicy, deterministic, mixture
 from aetdice.objectives import Aggregation, Objective, check_objective, in_float64, second_order
 
 Choice = list[Int[np.ndarray, "_"]]

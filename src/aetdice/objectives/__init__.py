@@ -29,6 +29,7 @@ from aetdice.objectives.named import (
 )
 from aetdice.objectives.objective import Objective, Regime, Score
 from aetdice.objectives.precision import in_float64
+from aetdice.objectives.records import objective_from, objective_record
 from aetdice.objectives.text import (
     described_objective,
     named_aggregation,
@@ -93,6 +94,8 @@ __all__ = [
     "multiplier",
     "named_aggregation",
     "named_objective",
+    "objective_from",
+    "objective_record",
     "safe_cobb_douglas",
     "second_order",
     "ser",

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from aetdice.files import write_whole
 from aetdice.report.figures import pyplot
-from aetdice.results import write_whole
 
 COLOURS = {"A": "#2077b4", "B": "#e67314", "C": "#4c9a5b", "other": "#9aa0aa"}
 SHADES = ("#b04a4a", "#2077b4", "#e0a800", "#4c9a5b")

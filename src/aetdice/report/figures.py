@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from aetdice.envs.pixels import GROUPS
 from aetdice.errors import InputError
-from aetdice.results import write_whole
+from aetdice.files import write_whole
 
 COLOURS = {"both groups": "#4c9a5b", "only group 0": "#2077b4", "only group 1": "#e67314"}
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from aetdice.files import write_whole
 from aetdice.report.figures import pyplot
-from aetdice.results import write_whole
 
 INK, PALE, ACCENT, GOLD = "#2e3440", "#d5d9e0", "#2077b4", "#e0a800"
 ACROSS = 4

@@ -13,7 +13,7 @@ from aetdice.exact import Optimum
 SHOWN = 12
 
 
-def optimum_report(problem: str, regime: str, optimum: Optimum, seconds: float) -> Group:
+def optimum_table(problem: str, regime: str, optimum: Optimum, seconds: float) -> Group:
     """What an exact solution attains and what its episodes look like."""
     names = optimum.policy.space.momdp.objectives
     facts = Table.grid(padding=(0, 2))
@@ -29,7 +29,7 @@ def optimum_report(problem: str, regime: str, optimum: Optimum, seconds: float) 
     outcomes = Table(title="what an episode brings", title_justify="left", title_style="bold")
     outcomes.add_column("probability", justify="right")
     for name in names:
-        outcomes.add_column(name, justify="right")
+        outcomes.add_column(Text(name), justify="right")
     pairs = list(zip(optimum.outcomes.probabilities, optimum.outcomes.returns, strict=True))
     for probability, returns in pairs[:SHOWN]:
         outcomes.add_row(f"{probability:.4f}", *(f"{entry:.4f}" for entry in returns))
@@ -41,9 +41,9 @@ def optimum_report(problem: str, regime: str, optimum: Optimum, seconds: float) 
 
 def columns(title: str, *names: str) -> Table:
     """An empty table: the first column for names, the others for numbers."""
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=Text(title), title_justify="left", title_style="bold")
     for i, name in enumerate(names):
-        table.add_column(name, justify="right" if i else "left")
+        table.add_column(Text(name), justify="right" if i else "left")
     return table
 
 
@@ -51,13 +51,13 @@ def vector(values: Iterable[float]) -> str:
     return "(" + ", ".join(f"{value:.6g}" for value in values) + ")"
 
 
-def training_report(result: Mapping[str, Any], folder: Path) -> Group:
+def training_table(result: Mapping[str, Any], folder: Path) -> Group:
     """What a run attained for each objective, with twin, data and exact optimum beside it."""
     parts: list[Any] = [_summary(summary) for summary in result["by_objective"]]
     spaced = [part for pair in zip(parts, [Text()] * len(parts), strict=True) for part in pair][:-1]
     files = Table.grid(padding=(0, 2))
     files.add_row(
-        Text("files".ljust(len("cloning twin")), style="bold"), f"{folder} ({result['seconds']:.0f} s)"
+        Text("files".ljust(len("cloning twin")), style="bold"), Text(f"{folder} ({result['seconds']:.0f} s)")
     )
     return Group(*spaced, files)
 
@@ -72,9 +72,9 @@ def _summary(summary: Mapping[str, Any]) -> Table:
         "objective": summary["objective"],
         "selected": f"{chosen} ({summary['selected']['rule']})",
         "data": f"{summary['data_score']:.4f}",
-        "cloning twin": f"{summary['twin_score']:.4f}",
-        "learner": f"{summary['score']:.4f}",
     }
+    if summary["score"] is not None:
+        rows |= {"cloning twin": f"{summary['twin_score']:.4f}", "learner": f"{summary['score']:.4f}"}
     if summary["exact_score"] is not None:
         rows["exact optimum"] = f"{summary['exact_score']:.4f}"
     if summary["gap_share"] is not None:
@@ -84,23 +84,23 @@ def _summary(summary: Mapping[str, Any]) -> Table:
     return facts
 
 
-def evaluation_report(result: Mapping[str, Any]) -> Group:
+def evaluation_table(result: Mapping[str, Any]) -> Group:
     """Policy and twin under every objective, with intervals, and what episodes bring."""
     title = Text(f"trained for {result['objective']}", style="bold")
     scores = Table(title=title, title_justify="left")
     scores.add_column("evaluated under")
     for kind in ("policy", "twin"):
         scores.add_column(kind, justify="right")
-    for name in result["policy"]["scores"]:
+    for name, score in result["policy"]["scores"].items():
         cells = [result[kind]["scores"][name] for kind in ("policy", "twin")]
         shown = (f"{c['value']:.4f} ({c['low']:.4f} to {c['high']:.4f})" for c in cells)
-        scores.add_row(Text(name), *shown)
+        scores.add_row(Text(name if name == "trained" else score["objective"]), *shown)
     if result["exact_score"] is not None:
         scores.add_row("trained, exact optimum", f"{result['exact_score']:.4f}", "")
     quantiles = Table(title="returns of the policy", title_justify="left", title_style="bold")
     quantiles.add_column("quantile")
     for name in result["objectives"]:
-        quantiles.add_column(name, justify="right")
+        quantiles.add_column(Text(name), justify="right")
     for q, values in result["policy"]["quantiles"].items():
         quantiles.add_row(q, *(f"{value:.3f}" for value in values))
     common = [o for o in result["policy"]["outcomes"][:6] if o["share"] * result["policy"]["episodes"] >= 5]

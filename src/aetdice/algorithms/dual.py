@@ -1,0 +1,199 @@
+"""The dual stage of AETDICE and its relatives: ν and the slack k, down the one dual loss.
+
+Deviations from the paper's Algorithm 1, numbered in docs/paper.md:
+
+D1. two stages: the dual runs to its end before a policy is cloned from its frozen ratios;
+D2. cloning draws steps in proportion to w instead of weighting them, so no step is wasted;
+D3. β falls geometrically to its final value during the dual stage;
+D4. the ratios come from an exponential average of ν's weights;
+D5. the slack steps towards F(0) + E[w r̃] itself, instead of along the plain gradient;
+D7. a batch is made of windows of consecutive steps, which share evaluations of ν.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int
+
+from aetdice.algorithms.optimiser import ADAM, average, cosine, descend
+from aetdice.config import DualConfig
+from aetdice.data import transformed_rewards
+from aetdice.data.device import DeviceData, Steps
+from aetdice.dice import FiniteHorizon, Flow, dual_loss, ratio, residual
+from aetdice.networks import Nu
+from aetdice.objectives import Divergence, Objective, Utility, multiplier
+from aetdice.objectives.parameters import Parameter, cast, parameter
+
+
+class DiceHyper(eqx.Module):
+    """What may differ between the members of a population: all traced."""
+
+    objective: Objective
+    beta: Parameter = eqx.field(converter=parameter)
+    learning_rate: Parameter = eqx.field(converter=parameter)
+    slack_rate: Parameter = eqx.field(converter=parameter)
+    first_beta: Parameter = eqx.field(converter=parameter)
+    """Where β starts; at or below its final value there is no annealing."""
+    averaging: Parameter = eqx.field(converter=parameter)
+    """The decay of ν's average; 0 takes the last weights."""
+
+
+class DualSetting(eqx.Module):
+    """What is the same for all members: the shape of the program."""
+
+    flow: Flow
+    divergence: Divergence
+    config: DualConfig = eqx.field(static=True)
+    time_augmented: bool = eqx.field(static=True, default=False)
+    """Use every stored step at every time (paper: app:time_augmentation); ν needs a head per step."""
+
+
+class DualState(NamedTuple):
+    """ν, its optimiser, its average, and the slack k."""
+
+    nu: Nu
+    optimiser: optax.OptState
+    average: Nu
+    slack: Float[Array, " n"]
+
+
+def init_dual(nu: Nu, hyper: DiceHyper, data: DeviceData, setting: DualSetting) -> DualState:
+    """The slack starts at the behaviour's own expected utilities."""
+    mass = setting.flow.transition_weights(data.steps.weight)
+    return DualState(
+        nu, ADAM.init(eqx.filter(nu, eqx.is_inexact_array)), nu, _attained(hyper, data.steps, mass, setting)
+    )
+
+
+def update_dual(
+    state: DualState,
+    hyper: DiceHyper,
+    data: DeviceData,
+    rows: Int[Array, "windows length"],
+    starts: Int[Array, " starts"],
+    step: Float[Array, ""],
+    setting: DualSetting,
+) -> DualState:
+    """One step of ν down the dual loss, and of k towards the utilities that the ratios attain."""
+    batch, first = data.steps.take(rows.ravel()), data.steps.take(starts)
+    progress = step / setting.config.steps
+    beta = annealed_beta(hyper, progress, setting)
+    weights = _weights(batch, data.steps.count, setting)
+    mu = multiplier(hyper.objective.aggregation, state.slack)
+
+    def loss(nu: Nu) -> tuple[Float[Array, ""], Float[Array, "batch times"]]:
+        if setting.time_augmented:
+            entering = jax.vmap(nu)(first.observation, first.accrued, first.time)
+            residuals = augmented_residuals(nu, hyper.objective, batch, mu, setting)
+        else:
+            entering, residuals = entering_and_residuals(
+                nu, hyper.objective, first, batch, rows.shape[1], mu, setting
+            )
+            residuals = residuals[:, None]
+        value = dual_loss(
+            entering,
+            residuals.ravel(),
+            state.slack,
+            hyper.objective.utility(jnp.zeros_like(first.accrued[0])),
+            initial_weights=jnp.full(starts.shape, 1 / setting.config.starts),
+            weights=weights.ravel(),
+            beta=beta,
+            divergence=setting.divergence,
+            aggregation=hyper.objective.aggregation,
+            flow=setting.flow,
+        )
+        return value, residuals
+
+    gradient, residuals = eqx.filter_grad(loss, has_aux=True)(state.nu)
+    rate = cast(hyper.learning_rate, beta) * cosine(progress)
+    nu, optimiser = descend(state.nu, gradient, state.optimiser, rate)
+    smooth = average(state.average, nu, jnp.minimum(cast(hyper.averaging, beta), (1 + step) / (10 + step)))
+    w = ratio(residuals.ravel(), beta, setting.divergence).reshape(residuals.shape)
+    mass = jnp.sum(weights * w, axis=1)
+    attained = _attained(hyper, batch, mass, setting)
+    slack = state.slack + cast(hyper.slack_rate, beta) * (attained - state.slack)
+    return DualState(nu, optimiser, smooth, slack)
+
+
+def annealed_beta(hyper: DiceHyper, progress: Float[Array, ""], setting: DualSetting) -> Float[Array, ""]:
+    """β₀^(1-s) β^s with s from 0 to 1 over the first part of training."""
+    beta = cast(hyper.beta, progress)
+    first = jnp.maximum(cast(hyper.first_beta, progress), beta)
+    return first * (beta / first) ** jnp.clip(progress / setting.config.annealing, 0, 1)
+
+
+def step_residuals(
+    nu: Nu, objective: Objective, batch: Steps, mu: Float[Array, " n"], setting: DualSetting
+) -> Float[Array, " batch"]:
+    """e of every step at its own time."""
+    return entering_and_residuals(nu, objective, batch.take(jnp.zeros(0, int)), batch, 1, mu, setting)[1]
+
+
+def entering_and_residuals(
+    nu: Nu,
+    objective: Objective,
+    first: Steps,
+    batch: Steps,
+    window: int,
+    mu: Float[Array, " n"],
+    setting: DualSetting,
+) -> tuple[Float[Array, " starts"], Float[Array, " batch"]]:
+    """ν where episodes start, and e of every step: one pass through the network for all of it.
+
+    The batch is made of windows of consecutive steps, so that only the last of each needs ν of its
+    successor; where an episode ends inside a window nothing follows, and the next step is not used.
+    """
+    reward = step_rewards(objective.utility, batch, setting)
+    size = batch.count
+    last = batch.take(jnp.arange(window - 1, size, window))
+    observation = jnp.concatenate([batch.observation, last.next_observation, first.observation])
+    accrued = jnp.concatenate([batch.accrued, last.next_accrued, first.accrued])
+    time = jnp.concatenate([batch.time, last.time + 1, first.time])
+    here, beyond, entering = jnp.split(
+        jax.vmap(nu)(observation, accrued, time), [size, size + size // window]
+    )
+    there = jnp.concatenate([here.reshape(-1, window)[:, 1:], beyond[:, None]], axis=1).ravel()
+    return entering, residual(reward, here, jnp.where(batch.bootstraps, there, 0), mu, setting.flow)
+
+
+def augmented_residuals(
+    nu: Nu, objective: Objective, batch: Steps, mu: Float[Array, " n"], setting: DualSetting
+) -> Float[Array, "batch horizon"]:
+    """e of every step as if it had been stored at every time."""
+    reward = step_rewards(objective.utility, batch, setting)
+    here = jax.vmap(nu.heads)(batch.observation, batch.accrued)
+    there = jax.vmap(nu.heads)(batch.next_observation, batch.next_accrued)
+    after = jnp.concatenate([there[:, 1:], jnp.zeros_like(there[:, :1])], axis=1)
+    follows = jnp.where(batch.terminated[:, None], 0, after)
+    return jax.vmap(residual, in_axes=(None, 1, 1, None, None), out_axes=1)(
+        reward, here, follows, mu, setting.flow
+    )
+
+
+def step_rewards(utility: Utility, batch: Steps, setting: DualSetting) -> Float[Array, "batch n"]:
+    """r̃ of every step, or the whole gain at the last one."""
+    if not setting.config.terminal_reward:
+        return transformed_rewards(utility, batch.accrued, batch.next_accrued)
+    gain = transformed_rewards(utility, jnp.zeros_like(batch.accrued), batch.next_accrued)
+    return jnp.where(batch.bootstraps[:, None], 0, gain)
+
+
+def _weights(batch: Steps, stored: int, setting: DualSetting) -> Float[Array, "batch times"]:
+    """d^D of each step; a mean over the batch times the stored steps estimates the sum over all."""
+    size = batch.time.shape[0]
+    if isinstance(setting.flow, FiniteHorizon) and setting.time_augmented:
+        return jnp.full((size, setting.flow.horizon), 1 / size)
+    return setting.flow.transition_weights(batch.weight)[:, None] * (stored / size)
+
+
+def _attained(
+    hyper: DiceHyper, batch: Steps, mass: Float[Array, " batch"], setting: DualSetting
+) -> Float[Array, " n"]:
+    """F(0) + Σ w d^D r̃."""
+    scale = cast(setting.flow.reward_scale, mass)
+    utility = hyper.objective.utility
+    attained = mass @ step_rewards(utility, batch, setting)
+    return utility(jnp.zeros_like(batch.accrued[0])) + scale * attained

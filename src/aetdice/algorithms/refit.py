@@ -1,0 +1,99 @@
+"""Exact refit of what ν is linear in: its constants and its scale, or its whole last layer.
+
+Given features, be it one (the network's own output) or those of its last hidden layer, and a
+constant per time step, ν is linear in what remains and the dual is convex in it: Newton's method
+in float64 finds the best over the whole dataset. The constants make every time step conserve its
+mass, and the slack becomes what the ratios attain.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from aetdice.algorithms.dual import DiceHyper, DualSetting, DualState, step_rewards
+from aetdice.data.device import DeviceData, Steps, blocks
+from aetdice.exact.differences import TimedDifferences
+from aetdice.exact.newton import LinearDual, minimise_dual
+from aetdice.networks import Nu
+from aetdice.objectives import in_float64
+
+TOLERANCE = 1e-7
+MAX_STEPS = 60
+
+
+def refit(
+    state: DualState, hyper: DiceHyper, data: DeviceData, setting: DualSetting, *, layer: bool
+) -> DualState:
+    """The averaged ν with its best constants and scale or last `layer`, and the slack that goes with it."""
+    nu = state.average
+    constants = nu.offsets.shape[0]
+    last = nu.net.weights[-1]
+    own, readout = (last, jnp.eye(last.shape[0])) if layer else (jnp.ones((1, 1)), last)
+    dual = _linear_dual(nu, readout, hyper, data, setting)
+    start = np.concatenate([own[:, 0], nu.net.biases[-1] + nu.offsets]).astype(np.float64)
+    point = minimise_dual(
+        dual,
+        float(hyper.beta),
+        start,
+        np.asarray(state.slack, np.float64),
+        anneal=False,
+        tolerance=TOLERANCE,
+        max_steps=MAX_STEPS,
+    )
+    best, offsets = np.split(point.parameters.astype(np.float32), [start.size - constants])
+    refitted = eqx.tree_at(
+        lambda n: (n.net.weights[-1], n.net.biases[-1], n.offsets),
+        nu,
+        (readout @ jnp.asarray(best)[:, None], jnp.zeros(1), jnp.asarray(offsets)),
+    )
+    return state._replace(average=refitted, slack=jnp.asarray(point.slack, jnp.float32))
+
+
+def _linear_dual(
+    nu: Nu, readout: Float[Array, "h f"], hyper: DiceHyper, data: DeviceData, setting: DualSetting
+) -> LinearDual:
+    """The dual in the weights of what is read out, and in the constants."""
+    constants = nu.offsets.shape[0]
+    here, there = _features(nu, data.steps, readout)
+    discount, time = float(setting.flow.discount), np.asarray(data.steps.time)
+    now, then = (np.minimum(t, constants - 1) for t in (time, time + 1))
+    rewards = np.asarray(step_rewards(hyper.objective.utility, data.steps, setting), np.float64)
+    return LinearDual(
+        differences=TimedDifferences(
+            here, there, now, then, discount * np.asarray(data.steps.bootstraps), constants
+        ),
+        initial=_initial(here, data, now, constants),
+        mass=np.asarray(setting.flow.transition_weights(data.steps.weight), np.float64),
+        rewards=float(setting.flow.reward_scale) * rewards,
+        zero_utility=in_float64(hyper.objective.utility)(np.zeros(data.steps.accrued.shape[1])),
+        aggregation=hyper.objective.aggregation,
+        divergence=setting.divergence,
+        flow=setting.flow,
+    )
+
+
+def _initial(
+    here: Float[Array, "blocks block f"], data: DeviceData, now: Int[np.ndarray, " steps"], constants: int
+) -> Float[np.ndarray, " p"]:
+    """E[φ(s̃_0)], the indicators of the constants included."""
+    first = np.asarray(data.initial)
+    features = np.asarray(here.reshape(-1, here.shape[-1])[data.initial], np.float64)
+    return np.concatenate([features.mean(axis=0), np.bincount(now[first], minlength=constants) / first.size])
+
+
+@eqx.filter_jit
+def _features(
+    nu: Nu, steps: Steps, readout: Float[Array, "h f"]
+) -> tuple[Float[Array, "blocks block f"], Float[Array, "blocks block f"]]:
+    """What is read out of the last hidden layer at every state and next state."""
+
+    def features(observation: Array, accrued: Array, time: Array) -> Array:
+        return nu.net.hidden(nu.encoder(observation, accrued, time)) @ readout
+
+    def both(block: Steps) -> tuple[Array, Array]:
+        here = jax.vmap(features)(block.observation, block.accrued, block.time)
+        return here, jax.vmap(features)(block.next_observation, block.next_accrued, block.time + 1)
+
+    return jax.lax.map(both, blocks(steps))

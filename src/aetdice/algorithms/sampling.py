@@ -1,0 +1,40 @@
+"""Inverse-CDF sampling: steps drawn in proportion to their weights."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
+
+from aetdice.errors import InputError
+
+
+class SampleWeights(NamedTuple):
+    """How often each step is drawn for a policy, and how much it counts once drawn."""
+
+    cdf: UInt32[Array, "*p steps"]
+    loss_weights: Float[Array, "*p steps"] | None
+    """None where every step drawn counts 1."""
+
+    @property
+    def of_twins(self) -> "SampleWeights":
+        """The last policy's, a twin's, for all: plain data."""
+        return jax.tree.map(lambda each: jnp.broadcast_to(each[-1], each.shape), self)
+
+
+def cumulative_shares(weights: Float[np.ndarray, " steps"]) -> UInt32[np.ndarray, " steps"]:
+    """The CDF of drawing steps in proportion to their weights, in units of 2⁻³².
+
+    Integers, so that millions of steps are drawn as exactly as a few.
+    """
+    if not np.all(np.isfinite(weights)) or weights.min() < 0 or not weights.any():
+        raise InputError("the weights of steps must be finite, none negative and not all zero")
+    shares = np.cumsum(weights.astype(np.float64))
+    return np.minimum(np.round(shares / shares[-1] * 2.0**32), 2.0**32 - 1).astype(np.uint32)
+
+
+def sample_rows(cdf: UInt32[Array, " steps"], key: PRNGKeyArray, count: int) -> Int[Array, " count"]:
+    """Rows drawn by the CDF; never one without a share, so no number lies beyond its end."""
+    uniform = jnp.minimum(jax.random.bits(key, (count,), jnp.uint32), cdf[-1] - 1)
+    return jnp.searchsorted(cdf, uniform, side="right", method="scan_unrolled")

@@ -1,0 +1,79 @@
+"""A dataset as the learner sees it: float32 arrays that live on the device."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, Shaped
+
+from aetdice.data.augmentation import Transitions
+
+
+class Steps(eqx.Module):
+    """Augmented transitions; one row each, or one row alone inside `vmap`."""
+
+    observation: Shaped[Array, "*b o"]
+    accrued: Float[Array, "*b m"]
+    time: Int[Array, "*b"]
+    action: Shaped[Array, "..."]
+    next_observation: Shaped[Array, "*b o"]
+    next_accrued: Float[Array, "*b m"]
+    terminated: Bool[Array, "*b"]
+    bootstraps: Bool[Array, "*b"]
+    weight: Float[Array, "*b"]
+    """d^D of the step."""
+
+    @property
+    def count(self) -> int:
+        return self.time.shape[0]
+
+    def take(self, rows: Int[Array, "*r"]) -> "Steps":
+        return jax.tree.map(lambda column: column[rows], self)
+
+
+BLOCK, LARGE_BLOCK = 2048, 65_536
+"""What fits into a CPU's caches, and what keeps other devices busy."""
+
+
+def blocks(steps: Steps) -> Steps:
+    """All steps in equal blocks for `lax.map`; the last one repeats rows to fill up."""
+    size = BLOCK if jax.default_backend() == "cpu" else LARGE_BLOCK
+    count = -(-steps.count // size)
+    rows = jnp.minimum(jnp.arange(count * size), steps.count - 1)
+    return steps.take(rows.reshape(count, size))
+
+
+class DeviceData(eqx.Module):
+    """What training needs of a dataset."""
+
+    steps: Steps
+    initial: Int[Array, " episodes"]
+    """The rows of the episodes' first steps."""
+    actions: int = eqx.field(static=True)
+    """How many discrete actions there are; 0 for continuous ones."""
+    breaks: bool = eqx.field(static=True, default=True)
+    """Whether some episode stops where something would follow: its successor is not the next row."""
+
+
+def to_device(transitions: Transitions, actions: int = 0) -> DeviceData:
+    """Move a dataset to the device; integer observations and actions stay integers."""
+    rows = len(transitions.time)
+    steps = Steps(
+        observation=_compact(transitions.observations.reshape(rows, -1)),
+        accrued=_compact(transitions.accrued),
+        time=_compact(transitions.time),
+        action=_compact(transitions.actions),
+        next_observation=_compact(transitions.next_observations.reshape(rows, -1)),
+        next_accrued=_compact(transitions.next_accrued),
+        terminated=jnp.asarray(transitions.terminated),
+        bootstraps=jnp.asarray(transitions.bootstraps),
+        weight=_compact(transitions.weights),
+    )
+    last = np.append(transitions.initial[1:], rows) - 1
+    breaks = bool(transitions.bootstraps[last].any())
+    return DeviceData(steps, _compact(transitions.initial), actions, breaks)
+
+
+def _compact(values: Shaped[np.ndarray, "..."]) -> Array:
+    integer = np.issubdtype(values.dtype, np.integer)
+    return jnp.asarray(values, jnp.int32 if integer else jnp.float32)

@@ -1,0 +1,111 @@
+"""One body under Gymnasium's interface: the batched stepper with a batch of one."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from jaxtyping import Float, UInt8
+
+from aetdice.envs.mujoco.body import BODIES, NOISE, Body, find_body
+from aetdice.envs.mujoco.models import engine
+from aetdice.envs.mujoco.stepper import BatchedBody
+from aetdice.errors import InputError
+
+HEIGHT, WIDTH = 480, 480
+
+
+class BodyEnvironment(gymnasium.Env[Any, Any]):
+    """A body with vector rewards, in MO-Gymnasium's manner; `body` says which.
+
+    `info` carries MuJoCo's positions and velocities. An episode is truncated at the horizon.
+    """
+
+    def __init__(
+        self,
+        body: Body | str,
+        *,
+        noise: float = NOISE,
+        horizon: int | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(f"unknown render mode {render_mode!r}; known: rgb_array")
+        self._batch = BatchedBody(body, noise=noise, horizon=horizon, threads=1)
+        self.body, self.horizon = self._batch.body, self._batch.horizon
+        self.render_mode = render_mode
+        self.__doc__ = self.body.page
+        self.metadata = {"render_modes": ["rgb_array"], "render_fps": round(1 / self._batch.duration)}
+        low, high = (np.array(bound) for bound in self.body.reward_bounds)
+        self.reward_space = spaces.Box(low, high, dtype=np.float64)
+        self.reward_dim = len(self.body.objectives)
+        limits = np.array(self.body.action_limits, dtype=np.float32)
+        self.action_space = spaces.Box(-limits, limits, dtype=np.float32)
+        self.observation_space = spaces.Box(-np.inf, np.inf, (self.body.observation_size,), np.float64)
+        self._renderer: Any = None
+        self._time: int | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Float[np.ndarray, " o"], dict[str, Any]]:
+        super().reset(seed=seed)
+        del options
+        self._time = 0
+        return self._batch.reset_from(self.np_random, 1)[0], self._state()
+
+    def step(
+        self, action: Any
+    ) -> tuple[Float[np.ndarray, " o"], Float[np.ndarray, " m"], bool, bool, dict[str, Any]]:
+        if self._time is None:
+            raise RuntimeError("call reset before step")
+        observations, rewards, terminated = self._batch.step(np.asarray(action, dtype=np.float64)[None])
+        self._time += 1
+        ended = bool(terminated[0])
+        truncated = self._time >= self.horizon and not ended
+        return observations[0], rewards[0], ended, truncated, self._state()
+
+    def render(self) -> Any:
+        if self._time is None:
+            raise RuntimeError("call reset before render")
+        return self._picture() if self.render_mode == "rgb_array" else None
+
+    def close(self) -> None:
+        if self._renderer is not None:
+            self._renderer.close()
+            self._renderer = None
+
+    def _state(self) -> dict[str, Any]:
+        return {"positions": self._batch.positions[0], "velocities": self._batch.velocities[0]}
+
+    def _picture(self) -> UInt8[np.ndarray, "height width 3"]:
+        mujoco, model = engine(), self._batch.model
+        if self._renderer is None:
+            try:
+                self._renderer = mujoco.Renderer(model, HEIGHT, WIDTH)
+            except Exception as error:  # whatever the graphics library raises
+                raise InputError(
+                    f"MuJoCo finds no graphics library ({error}); without a screen, set the variable "
+                    "MUJOCO_GL to egl or osmesa before Python starts"
+                ) from error
+        data = mujoco.MjData(model)
+        data.qpos[:], data.qvel[:] = self._batch.positions[0], self._batch.velocities[0]
+        mujoco.mj_forward(model, data)
+        self._renderer.update_scene(data, camera="track")
+        return self._renderer.render()
+
+
+def make_body(name: str, render_mode: str | None = None, **arguments: Any) -> BodyEnvironment:
+    """The entry point of every id."""
+    return BodyEnvironment(find_body(name), render_mode=render_mode, **arguments)
+
+
+def register_bodies() -> None:
+    """`d4morl-ant-v0`, …: one id per listed body. MuJoCo is imported when one is made."""
+    for name in BODIES:
+        if f"d4morl-{name}-v0" not in gymnasium.registry:
+            gymnasium.register(
+                f"d4morl-{name}-v0",
+                entry_point="aetdice.envs.mujoco.adaptor:make_body",
+                disable_env_checker=True,  # it asks for scalar rewards
+                kwargs={"name": name},
+            )

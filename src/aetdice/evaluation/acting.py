@@ -1,0 +1,129 @@
+"""Acting in many episodes at once: accrued reward, time and randomness are remembered here."""
+
+import secrets
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from aetdice.data import Transform
+from aetdice.errors import InputError
+from aetdice.networks import Categorical, Encoder, PolicyNetwork
+
+
+@eqx.filter_jit
+def sample_actions(
+    network: PolicyNetwork,
+    observations: Shaped[Array, "n o"],
+    accrued: Float[Array, "n m"],
+    time: Int[Array, " n"],
+    key: PRNGKeyArray,
+    greedy: bool = False,
+) -> Shaped[Array, "n *a"]:
+    """One action per row; pure. Every row draws from a key of its own."""
+    if greedy:
+        return jax.vmap(network.greedy)(observations, accrued, time)
+    keys = jax.random.split(key, observations.shape[0])
+    return jax.vmap(network.sample)(observations, accrued, time, keys)
+
+
+class VectorPolicy:
+    """A policy in many episodes at once, as a vectorised environment steps them.
+
+    `act(observations)` gives an action per episode, `observe(rewards, …, ended)` remembers what they
+    brought; episodes that `ended` begin anew. Without a seed, randomness is fresh each time.
+    """
+
+    def __init__(
+        self,
+        network: PolicyNetwork,
+        transform: Transform | None,
+        count: int,
+        seed: int | None = None,
+        greedy: bool = False,
+    ) -> None:
+        if count < 1:
+            raise InputError(f"at least one episode is needed, not {count}")
+        self._network, self._transform, self._greedy = network, transform, greedy
+        self._key = jax.random.key(secrets.randbits(32) if seed is None else seed)
+        self._waiting = False
+        self.accrued = np.zeros((count, len(network.encoder.accrued_range)))
+        self.time = np.zeros(count, dtype=np.int32)
+
+    @property
+    def count(self) -> int:
+        return len(self.time)
+
+    def reset(self, which: Bool[np.ndarray, " n"] | None = None) -> None:
+        """Begin these episodes anew, or all of them."""
+        rows = slice(None) if which is None else np.asarray(which, bool)
+        self.accrued[rows], self.time[rows] = 0, 0
+        self._waiting = self._waiting and which is not None
+
+    def act(self, observations: Any) -> Shaped[np.ndarray, "n *a"]:
+        """An action per episode: sampled, because optima of SER and AET are stochastic; or greedy."""
+        if self._waiting:
+            raise InputError("act was called twice: first tell observe what the last action brought")
+        horizon = self._network.encoder.horizon
+        if np.any(self.time >= horizon):
+            raise InputError(f"the episode is over: the policy was trained for {horizon} steps; call reset")
+        shown = check_observations(self._network.encoder, observations, self.count)
+        self._key, key = jax.random.split(self._key)
+        accrued = jnp.asarray(self.accrued, jnp.float32)
+        actions = sample_actions(self._network, shown, accrued, jnp.asarray(self.time), key, self._greedy)
+        self._waiting = True
+        return np.asarray(actions)
+
+    def observe(
+        self, rewards: Any, next_observations: Any = None, ended: Bool[np.ndarray, " n"] | None = None
+    ) -> None:
+        """Remember what the last actions brought; a policy with a transform is told the raw rewards."""
+        if not self._waiting:
+            raise InputError("observe was called before act")
+        values = np.asarray(rewards, np.float64)
+        if self._transform is not None:
+            if next_observations is None:
+                raise InputError("this policy transforms rewards: give observe the next observation, too")
+            seen = np.asarray(next_observations, np.float64).reshape(self.count, -1)
+            values = self._transform(values, seen)
+        if values.shape != self.accrued.shape or not np.all(np.isfinite(values)):
+            raise InputError(
+                f"a reward has {self.accrued.shape[1]} finite entries, one per objective, not {rewards}"
+            )
+        self.accrued += values
+        self.time += 1
+        self._waiting = False
+        if ended is not None:
+            self.reset(ended)
+
+    @property
+    def discrete(self) -> bool:
+        return isinstance(self._network.head, Categorical)
+
+
+def check_observations(encoder: Encoder, observations: Any, count: int) -> Shaped[Array, "n o"]:
+    """The observations as the network takes them; `InputError` for what no policy should act on."""
+    try:
+        rows = np.asarray(observations, dtype=None).reshape(count, -1)
+        finite = bool(np.all(np.isfinite(rows)))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"an observation must be numbers: {error}") from error
+    size = len(encoder.centre)
+    if rows.shape[1] != size:
+        raise InputError(f"an observation has {size} entries, not {rows.shape[1]}")
+    if not finite:
+        row, column = np.argwhere(~np.isfinite(rows))[0]
+        raise InputError(f"an observation must be finite, but entry {column} is {rows[row, column]}")
+    if encoder.sizes is None:
+        return jnp.asarray(rows, jnp.float32)
+    wrong = (rows < 0) | (rows >= np.array(encoder.sizes)) | (rows != np.round(rows))
+    if wrong.any():
+        row, column = np.argwhere(wrong)[0]
+        raise InputError(
+            f"entry {column} of an observation is a whole number from 0 to {encoder.sizes[column] - 1}, "
+            f"not {rows[row, column]}"
+        )
+    return jnp.asarray(rows, jnp.int32)

@@ -1,0 +1,187 @@
+"""A policy: it acts three ways, and travels as one file."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+
+from aetdice.data import Transform, transform_from
+from aetdice.errors import InputError
+from aetdice.evaluation.acting import VectorPolicy, sample_actions
+from aetdice.files import read_arrays, write_arrays
+from aetdice.networks import Categorical, Encoder, GaussianMixture, Perceptron, PolicyHead, PolicyNetwork
+from aetdice.objectives import Objective, objective_from
+
+FORMAT = 2
+READABLE = (1, 2)
+"""Format 1, of version 0.1, called Fourier features `waves` and `frequencies`."""
+OLD_FOURIER = 8
+
+
+@dataclass(eq=False)
+class Policy:
+    """π(a | s, R_acc, t), on raw observations and rewards; every transform it needs is inside.
+
+    It acts three ways: `sample(observations, accrued, time, key)` is pure and batched;
+    `reset()`, `act(observation)` and `observe(reward)` remember one episode; `vectorised(count)`
+    remembers many. `details` names the objective it was trained for, its parameters and versions.
+    """
+
+    network: PolicyNetwork
+    details: dict[str, Any] = field(default_factory=dict)
+    transform: Transform | None = None
+    """What makes the rewards it is told those that it was trained with."""
+    _episode: VectorPolicy | None = field(init=False, repr=False, default=None)
+
+    @property
+    def horizon(self) -> int:
+        """After how many steps an episode is over."""
+        return self.network.encoder.horizon
+
+    @property
+    def discrete(self) -> bool:
+        """Whether actions are numbers 0, 1, …; otherwise they are vectors."""
+        return isinstance(self.network.head, Categorical)
+
+    @property
+    def objective(self) -> Objective | None:
+        """What it was trained for, unless that was made of functions that no file can hold."""
+        record = self.details.get("objective_record")
+        return None if record is None else objective_from(record)
+
+    def sample(
+        self,
+        observations: Shaped[Array | np.ndarray, "n o"],
+        accrued: Float[Array | np.ndarray, "n m"],
+        time: Int[Array | np.ndarray, " n"] | int,
+        key: PRNGKeyArray,
+        *,
+        greedy: bool = False,
+    ) -> Shaped[Array, "n *a"]:
+        """An action per row, from states, accrued (transformed) rewards and times; pure, so traceable."""
+        shown = jnp.asarray(observations)
+        shown = shown.astype(jnp.float32 if self.network.encoder.sizes is None else jnp.int32)
+        rows = shown.shape[0]
+        times = jnp.broadcast_to(jnp.asarray(time, jnp.int32), (rows,))
+        return sample_actions(self.network, shown, jnp.asarray(accrued, jnp.float32), times, key, greedy)
+
+    def vectorised(self, count: int, *, seed: int | None = None, greedy: bool = False) -> VectorPolicy:
+        """The policy in `count` episodes at once, each with its own memory."""
+        return VectorPolicy(self.network, self.transform, count, seed, greedy)
+
+    def reset(self, observation: Any = None, *, seed: int | None = None, greedy: bool = False) -> None:
+        """Begin an episode, with fresh randomness unless a seed is given."""
+        del observation
+        self._episode = self.vectorised(1, seed=seed, greedy=greedy)
+
+    def act(self, observation: Any) -> Any:
+        """An action: a number where actions are discrete, else a vector."""
+        if self._episode is None:
+            self.reset()
+        assert self._episode is not None
+        action = self._episode.act(np.asarray(observation)[None])[0]
+        return int(action) if self.discrete else action
+
+    def observe(self, reward: Any, next_observation: Any = None) -> None:
+        """Remember what the last action brought; a policy with a transform is told the raw reward."""
+        if self._episode is None:
+            raise InputError("observe was called before act")
+        following = None if next_observation is None else np.asarray(next_observation)[None]
+        self._episode.observe(np.asarray(reward)[None], following)
+
+    @property
+    def accrued(self) -> Float[np.ndarray, " m"]:
+        """What the episode has brought so far."""
+        return (
+            np.zeros(len(self.network.encoder.accrued_range))
+            if self._episode is None
+            else self._episode.accrued[0]
+        )
+
+    @property
+    def time(self) -> int:
+        """How many steps the episode has had."""
+        return 0 if self._episode is None else int(self._episode.time[0])
+
+    def save(self, path: Path | str) -> None:
+        """Write one .npz file with everything needed to act."""
+        policy = self.network
+        arrays = {f"net{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(policy.net))}
+        encoder, head = policy.encoder, policy.head
+        arrays |= {"centre": encoder.centre, "spread": encoder.spread, "accrued_range": encoder.accrued_range}
+        description: dict[str, Any] = {
+            "format": FORMAT,
+            "layers": len(policy.net.weights),
+            "encoder": {
+                "sizes": encoder.sizes,
+                "horizon": encoder.horizon,
+                "use_accrued": encoder.use_accrued,
+                "use_time": encoder.use_time,
+                "observation_fourier": encoder.observation_fourier,
+                "fourier": encoder.fourier,
+            },
+            "details": self.details,
+            "transform": None if self.transform is None else self.transform.record(),
+        }
+        if isinstance(head, GaussianMixture):
+            arrays |= {"low": head.low, "high": head.high}
+            description["head"] = {"components": head.components, "smallest": head.smallest}
+        elif isinstance(head, Categorical):
+            description["head"] = {"actions": head.actions}
+        text = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)
+        plain = {name: np.asarray(array) for name, array in arrays.items()}
+        write_arrays(Path(path), {**plain, "description": text})
+
+
+def load_policy(path: Path | str) -> Policy:
+    """Read a file that `Policy.save` wrote; nothing in it is executed."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"no such policy file: {path}")
+    try:
+        arrays = read_arrays(path)
+        description = json.loads(arrays.pop("description").tobytes())
+        if description["format"] not in READABLE:
+            raise ValueError(f"format {description['format']}, not {FORMAT}")
+        record = description.get("transform")
+        transform = None if record is None else transform_from(record)
+        return Policy(_rebuild(arrays, description), dict(description["details"]), transform)
+    except (OSError, ValueError, LookupError, TypeError, SyntaxError) as error:
+        raise InputError(f"{path.name} is not a policy that this version can read: {error}") from error
+
+
+def _rebuild(arrays: dict[str, Shaped[np.ndarray, "..."]], description: dict[str, Any]) -> PolicyNetwork:
+    facts = description["encoder"]
+    encoder = Encoder(
+        sizes=None if facts["sizes"] is None else tuple(facts["sizes"]),
+        horizon=facts["horizon"],
+        use_accrued=facts["use_accrued"],
+        use_time=facts["use_time"],
+        centre=arrays["centre"],
+        spread=arrays["spread"],
+        accrued_range=arrays["accrued_range"],
+        observation_fourier=facts.get("observation_fourier", facts.get("waves", 0)),
+        fourier=facts.get("fourier", facts.get("frequencies", OLD_FOURIER)),
+    )
+    head: PolicyHead
+    if "actions" in description["head"]:
+        head = Categorical(description["head"]["actions"])
+    else:
+        head = GaussianMixture(arrays["low"], arrays["high"], **description["head"])
+    layers = description["layers"]
+    weights = tuple(jnp.asarray(arrays[f"net{i}"]) for i in range(layers))
+    biases = tuple(jnp.asarray(arrays[f"net{i}"]) for i in range(layers, 2 * layers))
+    sizes = (*(w.shape[0] for w in weights), weights[-1].shape[1])
+    blank = eqx.filter_eval_shape(PolicyNetwork, encoder, head, sizes[1:-1], jax.random.key(0))
+    if [leaf.shape for leaf in jax.tree.leaves(blank.net)] != [leaf.shape for leaf in (*weights, *biases)]:
+        raise ValueError("its layers do not fit its encoder")
+    net = eqx.tree_at(
+        lambda p: (p.weights, p.biases), Perceptron(sizes, jax.random.key(0)), (weights, biases)
+    )
+    return eqx.tree_at(lambda p: p.net, PolicyNetwork(encoder, head, sizes[1:-1], jax.random.key(0)), net)

@@ -1,0 +1,124 @@
+"""Which setting to take, and whether to trust it: read from diagnostics, without the environment."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from aetdice.algorithms import Hints
+
+MOST_VIOLATION = 0.05
+"""Of mass, at any time step."""
+MOST_IMBALANCE = 0.6
+"""Of the flow through the states, as random functions of the state see it."""
+LEAST_SAMPLE_SIZE = 0.02
+LEAST_DISTANCE = 0.02
+
+RULE = (
+    "largest ratio-weighted J on held-out episodes, averaged over seeds, among settings with mass conserved "
+    f"within {MOST_VIOLATION:g}, flow balanced within {MOST_IMBALANCE:g} and an effective sample size of at "
+    f"least {LEAST_SAMPLE_SIZE:.0%}"
+)
+ONLY = "the only setting"
+FIRST = "the first setting given: nothing but the environment can tell the settings of this algorithm apart"
+NONE_PASSED = "no setting passed the rule; the one whose flow is balanced best"
+
+
+class Verdict(NamedTuple):
+    """Whether to trust a member, in plain words."""
+
+    trusted: bool
+    words: str
+
+
+class Selection(NamedTuple):
+    """The setting chosen for one objective."""
+
+    chosen: int
+    """The index of the member with the setting's first seed."""
+    rule: str
+
+
+class Candidate(NamedTuple):
+    """What the rule sees of a member."""
+
+    objective: str
+    """Its full name: a short one does not tell all of an objective."""
+    setting: tuple[Any, ...]
+    """What distinguishes the member, except its objective and its seed."""
+    diagnostics: Mapping[str, Any]
+
+
+def select(candidates: Sequence[Candidate]) -> list[Selection]:
+    """For each objective the best setting, by a rule that never sees the environment."""
+    by_objective: dict[str, dict[tuple[Any, ...], list[int]]] = {}
+    for index, candidate in enumerate(candidates):
+        settings = by_objective.setdefault(candidate.objective, {})
+        settings.setdefault(candidate.setting, []).append(index)
+    return [_select(candidates, list(settings.values())) for settings in by_objective.values()]
+
+
+def _select(candidates: Sequence[Candidate], settings: list[list[int]]) -> Selection:
+    if len(settings) == 1:
+        return Selection(settings[0][0], ONLY)
+    if "held_out_claimed_value" not in candidates[settings[0][0]].diagnostics:
+        return Selection(settings[0][0], FIRST)
+
+    def mean(name: str, rows: list[int]) -> float:
+        return float(np.mean([candidates[i].diagnostics[name] for i in rows]))
+
+    sound = [
+        rows
+        for rows in settings
+        if mean("mass_violation", rows) <= MOST_VIOLATION
+        and mean("flow_violation", rows) <= MOST_IMBALANCE
+        and mean("effective_sample_size", rows) >= LEAST_SAMPLE_SIZE
+    ]
+    if not sound:
+        return Selection(min(settings, key=lambda rows: mean("flow_violation", rows))[0], NONE_PASSED)
+    return Selection(max(sound, key=lambda rows: mean("held_out_claimed_value", rows))[0], RULE)
+
+
+def trusted_by_words(words: str) -> bool:
+    """Version 0.1 kept the words of a verdict alone; what spoke against a member stood in capitals."""
+    return not any(mark in words for mark in ("NOT converged", "COLLAPSED", "INDISTINGUISHABLE"))
+
+
+def judge(diagnostics: Mapping[str, Any], hints: Hints | None) -> Verdict:
+    """Read a member's diagnostics: converged, different from its twin, ratios not collapsed."""
+    if hints is None:
+        return Verdict(True, "This is plain cloning.")
+    findings = [
+        *_convergence(diagnostics),
+        *_sample_size(diagnostics, hints.closer),
+        _difference(diagnostics, hints.further),
+    ]
+    return Verdict(all(good for good, _ in findings), " ".join(words for _, words in findings))
+
+
+def _convergence(diagnostics: Mapping[str, Any]) -> list[tuple[bool, str]]:
+    if "flow_violation" not in diagnostics:
+        return []
+    lost, imbalance = diagnostics["mass_violation"], diagnostics["flow_violation"]
+    converged = lost <= MOST_VIOLATION and imbalance <= MOST_IMBALANCE
+    state = "converged" if converged else "NOT converged, train longer"
+    words = (
+        f"The dual has {state}: mass is conserved within {lost:.1%} (at most {MOST_VIOLATION:.0%} is good), "
+        f"and the flow through the states is out of balance by {imbalance:.2f} (at most {MOST_IMBALANCE:g})."
+    )
+    return [(converged, words)]
+
+
+def _sample_size(diagnostics: Mapping[str, Any], hint: str) -> list[tuple[bool, str]]:
+    if "effective_sample_size" not in diagnostics:
+        return []
+    share = diagnostics["effective_sample_size"]
+    if share >= LEAST_SAMPLE_SIZE:
+        return [(True, f"The sample weights rest on {share:.1%} of the data.")]
+    return [(False, f"The sample weights have COLLAPSED onto {share:.1%} of the data; use {hint}.")]
+
+
+def _difference(diagnostics: Mapping[str, Any], hint: str) -> tuple[bool, str]:
+    if diagnostics["distance_to_twin"] >= LEAST_DISTANCE:
+        return True, "The policy differs from its cloning twin."
+    return False, f"The policy is INDISTINGUISHABLE from plain cloning; use {hint}."

@@ -1,0 +1,227 @@
+"""The stages of training: values, their exact refit, then policies cloned with the ratios beside a twin.
+
+Between chunks of updates the host shows progress, writes metrics and a checkpoint. Batches
+depend on seed and step only, so a run killed at any moment resumes to the same bits.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, UInt8
+from threadpoolctl import threadpool_limits
+
+from aetdice.algorithms import Algorithm, Weighing
+from aetdice.algorithms.cloning import CloningState, cloning_loss
+from aetdice.algorithms.sampling import SampleWeights, sample_rows
+from aetdice.data import Transform
+from aetdice.data.device import DeviceData, Steps
+from aetdice.errors import InputError
+from aetdice.evaluation import Policy
+from aetdice.files import versions
+from aetdice.hardware import cores
+from aetdice.learning.checkpointing import Checkpointing
+from aetdice.learning.extraction import sample_weights_for
+from aetdice.learning.population import (
+    fit_of_policies,
+    member,
+    stack,
+    start_policies,
+    start_values,
+    train_policies,
+    train_values,
+    value_metrics,
+)
+from aetdice.learning.run import Member
+from aetdice.learning.selection import judge
+from aetdice.learning.setup import Setup, encoder_of_values
+from aetdice.networks import PolicyNetwork
+from aetdice.objectives import Objective, objective_record
+
+EXACT = "highest"
+"""The precision of all but the updates: ratios are differences of nearly equal numbers, over β."""
+MOST_LAYERS = 4
+"""How many last layers are solved for at a time: the features at every step are gigabytes each."""
+DISTANCE_STEPS = 8192
+"""Samples from which the distance between a policy and its twin is estimated."""
+HELD_OUT = ("flow_violation", "effective_sample_size", "claimed_value")
+"""Metrics that are also computed on held-out episodes."""
+
+
+class TrainingState(NamedTuple):
+    """Everything a checkpoint holds."""
+
+    values: Any
+    policies: CloningState
+    value_step: Int[jax.Array, ""]
+    finished: Int[jax.Array, ""]
+    cloning_step: Int[jax.Array, ""]
+    fingerprint: UInt8[jax.Array, "32"]
+    """Of the arguments: a checkpoint is no use to a run with others."""
+
+
+def train_members(
+    setup: Setup, checkpointing: Checkpointing[TrainingState], transform: Transform | None
+) -> list[Member]:
+    """The two stages, and what comes of them."""
+    config = setup.config
+    with jax.default_matmul_precision(EXACT):
+        state = checkpointing.resume(
+            TrainingState(
+                start_values(
+                    setup.algorithm,
+                    encoder_of_values(setup.encoder, config.network),
+                    setup.hypers,
+                    setup.seeds,
+                    setup.training,
+                ),
+                start_policies(setup.encoder, setup.head, config.network.hidden, setup.policy_seeds),
+                value_step=jnp.zeros((), jnp.int32),
+                finished=jnp.zeros((), jnp.int32),
+                cloning_step=jnp.zeros((), jnp.int32),
+                fingerprint=setup.fingerprint,
+            )
+        )
+        state = _value_stage(state, setup, checkpointing)
+        state = _finish_stage(state, setup, checkpointing)
+        weighings = _weighings(state, setup, setup.training)
+        weights = sample_weights_for([w.weights for w in weighings], setup.twin_count, setup.training, config)
+        state = _cloning_stage(state, setup, weights, checkpointing)
+        held = weighings if setup.held_out is None else _weighings(state, setup, setup.held_out)
+        return [
+            _member(setup, state, index, weighings[index], held[index], weights, transform)
+            for index in range(len(setup.choices))
+        ]
+
+
+@eqx.filter_jit
+def _weigh(algorithm: Algorithm, state: Any, hyper: Any, data: DeviceData) -> Weighing:
+    return algorithm.weigh(state, hyper, data)
+
+
+def _weighings(state: TrainingState, setup: Setup, data: DeviceData) -> list[Weighing]:
+    return [
+        _weigh(setup.algorithm, member(state.values, i), member(setup.hypers, i), data)
+        for i in range(len(setup.choices))
+    ]
+
+
+def _value_stage(
+    state: TrainingState, setup: Setup, checkpointing: Checkpointing[TrainingState]
+) -> TrainingState:
+    algorithm, hypers, total = setup.algorithm, setup.hypers, setup.algorithm.steps
+    while (step := int(state.value_step)) < total:
+        steps = jnp.arange(step, min(step + setup.config.trainer.chunk, total))
+        with jax.default_matmul_precision(setup.config.trainer.precision):
+            values = train_values(algorithm, state.values, hypers, setup.seeds, setup.training, steps)
+        state = state._replace(values=values, value_step=steps[-1] + 1)
+        metrics = jax.tree.map(np.asarray, value_metrics(algorithm, values, hypers, setup.probe))
+        done = int(state.value_step)
+        _check_finite(metrics, done, f"{algorithm.hints.closer} or " if algorithm.hints else "")
+        each = {name: entries.tolist() for name, entries in metrics.items()}
+        checkpointing.after("values", done, total, state, each)
+    return state
+
+
+def _check_finite(metrics: dict[str, Float[np.ndarray, "members ..."]], step: int, hint: str = "") -> None:
+    for name, entries in metrics.items():
+        lost = np.flatnonzero(~np.all(np.isfinite(entries.reshape(len(entries), -1)), axis=1))
+        if lost.size:
+            raise InputError(
+                f"the {name.replace('_', ' ')} of member {lost[0]} is no longer finite after {step} updates; "
+                f"use {hint}a smaller learning rate"
+            )
+
+
+def _finish_stage(
+    state: TrainingState, setup: Setup, checkpointing: Checkpointing[TrainingState]
+) -> TrainingState:
+    if int(state.finished):
+        return state
+
+    def finish(i: int) -> Any:
+        with jax.default_matmul_precision(EXACT):  # a thread has its own
+            return setup.algorithm.finish(member(state.values, i), member(setup.hypers, i), setup.training)
+
+    # A member per core: on busy cores the threads of a small matrix product wait for each other.
+    count, done = len(setup.choices), []
+    at_once = min(cores(), MOST_LAYERS) if setup.config.dual.refit == "layer" else cores()
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(at_once) as threads:
+        for finished in threads.map(finish, range(count)):
+            done.append(finished)
+            checkpointing.tell("refit", len(done), count, {})
+    state = state._replace(values=stack(done), finished=jnp.ones((), jnp.int32))
+    checkpointing.save(state)
+    return state
+
+
+def _cloning_stage(
+    state: TrainingState, setup: Setup, weights: SampleWeights, checkpointing: Checkpointing[TrainingState]
+) -> TrainingState:
+    rates, seeds, twins = setup.policy_rates, setup.policy_seeds, setup.twins
+    extraction, total = setup.config.extraction, setup.config.extraction.steps
+    warm = round(extraction.warm_up * total)
+    while (step := int(state.cloning_step)) < total:
+        shown, until = (weights.of_twins, warm) if step < warm else (weights, total)
+        steps = jnp.arange(step, min(step + setup.config.trainer.chunk, until))
+        with jax.default_matmul_precision(setup.config.trainer.precision):
+            policies = train_policies(state.policies, shown, rates, seeds, setup.training, steps, extraction)
+        state = state._replace(policies=policies, cloning_step=steps[-1] + 1)
+        fit = np.asarray(fit_of_policies(policies, setup.probe))
+        done = int(state.cloning_step)
+        _check_finite({"log_likelihood": fit}, done)
+        each = {"log_likelihood": fit[: len(twins)].tolist(), "twin_log_likelihood": fit[twins].tolist()}
+        checkpointing.after("cloning", done, total, state, each)
+    return state
+
+
+def _member(
+    setup: Setup,
+    state: TrainingState,
+    index: int,
+    weighing: Weighing,
+    held_out: Weighing,
+    weights: SampleWeights,
+    transform: Transform | None,
+) -> Member:
+    policy, twin = (member(state.policies, i).policy for i in (index, setup.twins[index]))
+    held = {f"held_out_{name}": held_out.metrics[name] for name in HELD_OUT if name in held_out.metrics}
+    diagnostics: dict[str, Any] = {name: value.tolist() for name, value in (weighing.metrics | held).items()}
+    distance = _distance(policy, twin, setup.training.steps, member(weights, index))
+    diagnostics["distance_to_twin"] = float(distance)
+    choice = setup.choices[index]
+    objective: Objective = choice["objective"]
+    params = {"algorithm": setup.name, **choice, "objective": objective.short_name}
+    details = {
+        "objective": objective.name,
+        "objective_record": objective_record(objective),
+        "params": params,
+        "versions": versions(),
+    }
+    return Member(
+        params=params,
+        objective=objective,
+        policy=Policy(policy, details, transform),
+        twin=Policy(twin, {**details, "twin": True}, transform),
+        diagnostics=diagnostics,
+        verdict=judge(diagnostics, setup.algorithm.hints),
+    )
+
+
+def _distance(
+    policy: PolicyNetwork, twin: PolicyNetwork, steps: Steps, weights: SampleWeights
+) -> Float[Array, ""]:
+    """E[log π - log π_twin] over what a policy learns from: 0 where the two agree."""
+    rows = sample_rows(weights.cdf, jax.random.key(0), DISTANCE_STEPS)
+    counts = jnp.ones(DISTANCE_STEPS) if weights.loss_weights is None else weights.loss_weights[rows]
+    return _log_likelihood_ratio(policy, twin, steps.take(rows), counts)
+
+
+@eqx.filter_jit
+def _log_likelihood_ratio(
+    policy: PolicyNetwork, other: PolicyNetwork, steps: Steps, weights: Float[Array, " steps"]
+) -> Float[Array, ""]:
+    return cloning_loss(other, steps, weights) - cloning_loss(policy, steps, weights)

@@ -1,0 +1,151 @@
+"""`train` and `resume`: from a dataset and an objective to a run."""
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from aetdice.config import TrainingConfig
+from aetdice.data import Episodes, Transform, transform_episodes, transform_from
+from aetdice.datasets import dataset_of
+from aetdice.errors import InputError
+from aetdice.files import versions
+from aetdice.learning.checkpointing import Checkpointing
+from aetdice.learning.folder import check_folder, read_request, write_request
+from aetdice.learning.run import Run, select_members
+from aetdice.learning.setup import set_up, several
+from aetdice.learning.stages import TrainingState, train_members
+from aetdice.learning.trackers import Tracker
+from aetdice.objectives import Objective, objective_from, objective_record
+from aetdice.report.progress import Progress, console_progress
+
+
+def train(
+    dataset: Episodes,
+    objective: Objective | Sequence[Objective],
+    *,
+    algorithm: str = "aetdice",
+    horizon: int | None = None,
+    beta: float | Sequence[float] | None = None,
+    expectile: float | Sequence[float] | None = None,
+    temperature: float | Sequence[float] | None = None,
+    seed: int | Sequence[int] = 0,
+    learning_rate: float | Sequence[float] = 1e-3,
+    transform: Transform | None = None,
+    config: TrainingConfig | None = None,
+    out: Path | str | None = None,
+    progress: Progress | bool = True,
+    trackers: Sequence[Tracker] = (),
+    notes: Mapping[str, Any] | None = None,
+) -> Run:
+    """Train on a dataset: every combination of the given values is a member.
+
+    `algorithm` is aetdice, optidice or fairdice (which take β), esr-iql (expectile and
+    temperature) or bc. Objectives must share their form and differ in parameters only, as
+    `[bsr(a) for a in …]` do. A `transform` is applied to the rewards first and travels with the
+    policies, which are then told raw rewards. With `out`, everything about the run goes to that
+    folder, and a run that was cut off goes on from its last checkpoint when called again with the
+    same arguments; `notes` (JSON) are kept beside them. Progress is shown on stderr, unless
+    `progress` is False or a function of your own.
+    """
+    _check_kinds(dataset, objective)
+    started = time.perf_counter()
+    config = config or TrainingConfig()
+    objectives = [objective] if isinstance(objective, Objective) else list(objective)
+    seen = dataset if transform is None else transform_episodes(dataset, transform)
+    sweeps = {"beta": beta, "expectile": expectile, "temperature": temperature}
+    setup = set_up(
+        seen,
+        objectives,
+        algorithm=algorithm,
+        horizon=horizon,
+        sweeps=sweeps,
+        learning_rate=learning_rate,
+        seed=seed,
+        config=config,
+    )
+    request = {
+        "dataset": _described(dataset),
+        "objectives": [{"name": each.name, "record": objective_record(each)} for each in objectives],
+        "algorithm": algorithm,
+        "horizon": setup.horizon,
+        "sweeps": {name: several(value) for name, value in sweeps.items() if value is not None},
+        "learning_rate": several(learning_rate),
+        "seed": several(seed),
+        "transform": None if transform is None else transform.record(),
+        "settings": asdict(config),
+        "notes": dict(notes or {}),
+        "versions": versions(),
+    }
+    if out is not None:
+        check_folder(Path(out))
+        write_request(Path(out), request)
+    with _shown(progress) as show, Checkpointing[TrainingState](out, show, trackers) as checkpointing:
+        members = train_members(setup, checkpointing, transform)
+    seconds = time.perf_counter() - started
+    selections = select_members(members)
+    run = Run(members, selections, algorithm, config, setup.horizon, seconds, seen.returns, request)
+    if out is not None:
+        run.save(out)
+    return run
+
+
+def resume(folder: Path | str, progress: Progress | bool = True, trackers: Sequence[Tracker] = ()) -> Run:
+    """Go on with a run that was cut off, to the same result."""
+    request = read_request(Path(folder))
+    origin = request["dataset"]["origin"]
+    if request["format"] == 1:
+        raise InputError(f"{folder} was begun by version 0.1, whose checkpoints are not read: train again")
+    if origin is None:
+        raise InputError(
+            f"the data of {folder} came from Python: call aetdice.train again with the same arguments"
+        )
+    return train(
+        dataset_of(origin),
+        [objective_from(entry["record"] or {}) for entry in request["objectives"]],
+        algorithm=request["algorithm"],
+        horizon=request["horizon"],
+        **request["sweeps"],
+        seed=request["seed"],
+        learning_rate=request["learning_rate"],
+        transform=None if request["transform"] is None else transform_from(request["transform"]),
+        config=TrainingConfig.from_record(request["settings"]),
+        out=folder,
+        progress=progress,
+        trackers=trackers,
+        notes=request["notes"],
+    )
+
+
+def _check_kinds(dataset: Any, objective: Any) -> None:
+    if not isinstance(dataset, Episodes):
+        raise InputError(
+            f"a dataset is Episodes, as load_dataset, Episodes.from_list or a reader of aetdice.data gives "
+            f"them; not {type(dataset).__name__}"
+        )
+    for one in objective if isinstance(objective, list | tuple) else [objective]:
+        if not isinstance(one, Objective):
+            raise InputError(
+                f"an objective is made by esr(), ser(), bsr(0.5), … or Objective(F, G); not {one!r}"
+            )
+
+
+def _described(dataset: Episodes) -> dict[str, Any]:
+    return {
+        "origin": None if dataset.origin is None else dict(dataset.origin),
+        "sha256": dataset.sha256,
+        "episodes": len(dataset),
+        "steps": dataset.steps,
+        "objectives": list(dataset.objectives),
+    }
+
+
+@contextlib.contextmanager
+def _shown(progress: Progress | bool) -> Iterator[Progress | None]:
+    if progress is True:
+        with console_progress() as show:
+            yield show
+    else:
+        yield progress or None
