@@ -6,7 +6,7 @@ import re
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from lessons import leaves, parameters, tiny_run
+from support.training import leaves, parameters, tiny_run
 
 from aetdice import InputError, bsr, esr, lsr, ser
 from aetdice.algorithms.dice import ALGORITHMS, BETA

@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
-from lessons import TINY, leaves, parameters, tiny_episodes, tiny_run
+from support.training import TINY, leaves, parameters, tiny_episodes, tiny_run
 
 from aetdice import InputError, augment
 from aetdice.algorithms.cloning import draw, cumulative_shares, drop_units

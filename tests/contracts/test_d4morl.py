@@ -5,7 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from d4morl_files import trajectory, write
+from support.d4morl import trajectory, write
 
 from aetdice.data.d4morl import ROWS, iterate_d4morl, read_d4morl
 from aetdice.data.pickles import iterate_pickle

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from lessons import tiny_episodes
+from support.training import tiny_episodes
 
 from aetdice import InputError, bsr, esr, ser
 from aetdice.algorithms.dual import DiceHyper, DiceSetting, init_dual, step_rewards, update_dual

@@ -6,7 +6,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from lessons import TINY, tiny_run
+from support.training import TINY, tiny_run
 from tensorboardX.proto.event_pb2 import Event
 
 from aetdice import InputError, lsr

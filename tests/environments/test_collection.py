@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 from scipy import stats
-from tiny_behaviour import tiny_behaviour
+from support.behaviours import tiny_behaviour
 
 from aetdice.behaviours import collect_body
 from aetdice.behaviours import collection as protocol

@@ -4,9 +4,9 @@ import sys
 
 import numpy as np
 import pytest
-from refusals import complaint
-from tiny_behaviour import tiny_behaviour
-from untrained import untrained
+from support.refusals import complaint
+from support.behaviours import tiny_behaviour
+from support.untrained import untrained
 
 from aetdice import jobs
 from aetdice.behaviours import behaviour, collect_body

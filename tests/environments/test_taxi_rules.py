@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import drive
+from support.problems import drive
 
 from aetdice.envs import FairTaxi
 

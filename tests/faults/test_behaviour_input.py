@@ -5,8 +5,8 @@ import json
 
 import numpy as np
 import pytest
-from refusals import complaint
-from tiny_behaviour import tiny_behaviour
+from support.refusals import complaint
+from support.behaviours import tiny_behaviour
 
 from aetdice.behaviours import (
     Behaviour,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from refusals import complaint
+from support.refusals import complaint
 
 from aetdice import __version__
 from aetdice.cli import main

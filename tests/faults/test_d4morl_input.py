@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from d4morl_files import trajectory, write
+from support.d4morl import trajectory, write
 from hypothesis import given
 from hypothesis import strategies as st
 

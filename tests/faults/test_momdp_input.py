@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import random_tables, uniform_episodes
+from support.problems import random_tables, uniform_episodes
 
 from aetdice import (
     Episodes,

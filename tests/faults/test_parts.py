@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from refusals import complaint
+from support.refusals import complaint
 
 from aetdice import InputError
 from aetdice.studies.parts import Part, complete, write_summary

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lessons import TINY, parameters, tiny_episodes, tiny_run
+from support.training import TINY, parameters, tiny_episodes, tiny_run
 
 from aetdice import InputError, bsr, keeping
 from aetdice.cli import main

@@ -5,8 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from lessons import TINY, tiny_episodes, tiny_run
-from refusals import complaint
+from support.training import TINY, tiny_episodes, tiny_run
+from support.refusals import complaint
 
 from aetdice import Episode, Episodes, InputError, bsr, esr, lsr, ser
 from aetdice.config import TrainingConfig

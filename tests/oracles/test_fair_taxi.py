@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from problems import drive
-from programs import best_mixture, bsr_case
+from support.problems import drive
+from support.programs import best_mixture, bsr_case
 
 from aetdice import TabularMOMDP, bsr, enumerate_space, esr, ser, solve
 from aetdice.envs import FairTaxi

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from problems import Tables, random_tables
-from programs import CASES, best_value, best_value_without_memory, branches, reachable
+from support.problems import Tables, random_tables
+from support.programs import CASES, best_value, best_value_without_memory, branches, reachable
 
 from aetdice import Objective, TabularMOMDP, enumerate_space, lsr, ser, solve
 from aetdice.envs import FairTaxi, TwoStep

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from problems import GO_ON, QUIT, chain_episodes, random_tables, uniform_episodes
-from programs import CASES, regularised_value
+from support.problems import GO_ON, QUIT, chain_episodes, random_tables, uniform_episodes
+from support.programs import CASES, regularised_value
 
 from aetdice import (
     Episode,

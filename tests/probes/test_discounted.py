@@ -5,9 +5,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from lessons import deterministic_momdp
-from problems import uniform_episodes
-from roundabout import PLACES, discounted_returns, roundabout
+from support.training import deterministic_momdp
+from support.problems import uniform_episodes
+from support.roundabout import PLACES, discounted_returns, roundabout
 
 from aetdice import Episodes, OfflineProblem, lsr, ser, solve_dual, solve_program
 from aetdice.algorithms.dual import DiceSetting, step_residuals

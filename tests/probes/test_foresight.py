@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.optimize
-from lessons import TINY
-from ragged import HORIZON, ragged, some_nu
+from support.training import TINY
+from support.ragged import HORIZON, ragged, some_nu
 
 from aetdice import bsr
 from aetdice.algorithms.dual import DiceSetting, step_residuals

@@ -5,9 +5,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from expectiles import expectile, fixed_point
-from lessons import deterministic_momdp, tabulated
-from problems import random_tables, uniform_episodes
+from support.expectiles import expectile, fixed_point
+from support.training import deterministic_momdp, tabulated
+from support.problems import random_tables, uniform_episodes
 
 from aetdice import Episode, Episodes, enumerate_space, esr, lsr, solve
 from aetdice.config import TrainingConfig

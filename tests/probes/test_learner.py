@@ -5,8 +5,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from lessons import deterministic_momdp, tabulated
-from problems import uniform_episodes
+from support.training import deterministic_momdp, tabulated
+from support.problems import uniform_episodes
 
 from aetdice import Episode, Episodes, OfflineProblem, bsr, enumerate_space, esr, ser, solve_dual
 from aetdice.algorithms.dual import DiceSetting, step_residuals

@@ -5,7 +5,7 @@ import dataclasses
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from lessons import TINY, leaves, parameters, tiny_episodes, tiny_run
+from support.training import TINY, leaves, parameters, tiny_episodes, tiny_run
 
 from aetdice import bsr, lsr
 from aetdice.algorithms.cloning import SampleWeights, cumulative_shares

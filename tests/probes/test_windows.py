@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
-from lessons import TINY
-from ragged import HORIZON, KEY, ragged, some_nu
+from support.training import TINY
+from support.ragged import HORIZON, KEY, ragged, some_nu
 
 from aetdice import bsr
 from aetdice.algorithms.dual import DiceSetting, entering_and_residuals, step_residuals

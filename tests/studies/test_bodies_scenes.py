@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from tiny_behaviour import tiny_behaviour
+from support.behaviours import tiny_behaviour
 
 from aetdice.data import Episode, Episodes, transform_episodes
 from aetdice.data.transforms import Chain, MinMax, SpeedAndEffort, WithoutBonus

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from refusals import complaint
+from support.refusals import complaint
 from rich.console import Console
-from tiny_behaviour import tiny_behaviour
-from untrained import untrained
+from support.behaviours import tiny_behaviour
+from support.untrained import untrained
 
 from aetdice.behaviours import behaviour
 from aetdice.cli import main

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lessons import TINY
+from support.training import TINY
 from rich.console import Console
 
 from aetdice import bsr, demo, train

@@ -1,20 +1,31 @@
-"""Small lessons for the learner that several tests share; equal shapes let them share compiled programs."""
+"""Small trainings that several tests share; equal shapes let them share compiled programs."""
 
 from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
-from problems import random_tables, uniform_episodes
 
-from aetdice import Episodes, Objective, TabularMOMDP, bsr
-from aetdice.config import TrainingConfig
+from aetdice import Episodes, Objective, Run, TabularMOMDP, TrainingConfig, bsr, train
 from aetdice.exact import AugmentedSpace, TabularPolicy
+from aetdice.learning.setup import readable
 from aetdice.networks import PolicyNetwork
-from aetdice.learning.run import Run
-from aetdice.learning.training import train
+from support.problems import random_tables, uniform_episodes
 
-TINY = TrainingConfig(hidden=(8,), batch=16, value_steps=100, cloning_steps=100, chunk=25, holdout=0.0)
+TINY = TrainingConfig().adapted(
+    {
+        "network.hidden": (8,),
+        "dual.steps": 100,
+        "dual.batch": 16,
+        "iql.steps": 100,
+        "iql.batch": 16,
+        "extraction.steps": 100,
+        "extraction.batch": 16,
+        "trainer.chunk": 25,
+        "trainer.holdout": 0.0,
+    }
+)
+"""For `tiny_run`, which leaves out what an algorithm does not read."""
 
 
 def tiny_episodes(seed: int = 0) -> Episodes:
@@ -26,7 +37,11 @@ def tiny_run(**changes: Any) -> Run:
     """A run of a second, once compiled."""
     objective: Objective = changes.pop("objective", bsr(0.5))
     data: Episodes = changes.pop("data", None) or tiny_episodes()
-    return train(data, objective, **{"beta": 0.1, "config": TINY, **changes})
+    algorithm: str = changes.pop("algorithm", "aetdice")
+    config = readable(changes.pop("config", TINY), algorithm)
+    if "beta" not in changes and algorithm in ("aetdice", "optidice", "fairdice"):
+        changes["beta"] = 0.1
+    return train(data, objective, **{"algorithm": algorithm, "config": config, "progress": False, **changes})
 
 
 def deterministic_momdp(seed: int, *, states: int = 4, actions: int = 2, horizon: int = 4) -> TabularMOMDP:
@@ -47,22 +62,22 @@ def leaves(*trees: Any) -> list[np.ndarray]:
 
 def parameters(run: Run) -> list[np.ndarray]:
     """Every weight of every policy and twin."""
-    return leaves([(member.policy.policy, member.twin.policy) for member in run.members])
+    return leaves([(member.policy.network, member.twin.network) for member in run.members])
 
 
-def tabulated(policy: PolicyNetwork, space: AugmentedSpace) -> TabularPolicy:
+def tabulated(network: PolicyNetwork, space: AugmentedSpace) -> TabularPolicy:
     """A network's probabilities on every augmented state."""
     layers = space.layers[:-1]
     states = space.momdp.observations[np.concatenate([layer.state[layer.live] for layer in layers])]
     accrued = np.concatenate([layer.accrued[layer.live] for layer in layers])
     sizes = [layer.live.size for layer in layers]
     time = np.repeat(np.arange(len(sizes)), sizes)
-    outputs = np.asarray(every_output(policy, states, accrued.astype(np.float32), time), np.float64)
+    outputs = np.asarray(every_output(network, states, accrued.astype(np.float32), time), np.float64)
     weights = np.exp(outputs - outputs.max(axis=1, keepdims=True))
     table = weights / weights.sum(axis=1, keepdims=True)
     return TabularPolicy(space, np.split(table, np.cumsum(sizes)[:-1]))
 
 
 @eqx.filter_jit
-def every_output(policy: PolicyNetwork, states, accrued, time):
-    return jax.vmap(policy.outputs)(states, accrued, time)
+def every_output(network: PolicyNetwork, states, accrued, time):
+    return jax.vmap(network.outputs)(states, accrued, time)

@@ -3,11 +3,11 @@
 import jax
 import numpy as np
 
-from aetdice.networks import PolicyNetwork
-from aetdice.evaluation.policy import Policy
+from aetdice import Member, Policy, Run, Verdict
 from aetdice.learning.population import product
+from aetdice.learning.run import select_members
 from aetdice.learning.setup import algorithm_for, encoder_for, head_for
-from aetdice.learning.run import Member, Run, Verdict, select
+from aetdice.networks import PolicyNetwork
 
 
 def untrained(dataset, objectives, *, algorithm, horizon, seed, config, **others):
@@ -15,11 +15,11 @@ def untrained(dataset, objectives, *, algorithm, horizon, seed, config, **others
     learner = algorithm_for(algorithm, horizon, config)
     for objective in objectives:
         learner.check(objective, len(dataset.objectives))
-    encoder, head = encoder_for(dataset, horizon, learner, config), head_for(dataset, config)
+    encoder, head = encoder_for(dataset, horizon, learner, config.network), head_for(dataset, config.network)
     grid = {name: others.get(name) or (default,) for name, default in learner.sweeps.items()}
     members = []
     for choice in product(objective=objectives, **grid, seed=seed):
-        policy = PolicyNetwork(encoder, head, config.hidden, jax.random.key(choice["seed"]))
+        policy = PolicyNetwork(encoder, head, config.network.hidden, jax.random.key(choice["seed"]))
         acting = Policy(policy, {})
         known = {
             "held_out_claimed_value": float(len(members)),
@@ -34,4 +34,4 @@ def untrained(dataset, objectives, *, algorithm, horizon, seed, config, **others
                 params, choice["objective"], acting, acting, {} if algorithm == "esr-iql" else known, verdict
             )
         )
-    return Run(members, select(members), algorithm, config, horizon, 0.0, np.asarray(dataset.returns))
+    return Run(members, select_members(members), algorithm, config, horizon, 0.0, np.asarray(dataset.returns))

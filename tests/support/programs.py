@@ -12,10 +12,10 @@ import cvxpy as cp
 import jax.numpy as jnp
 import numpy as np
 import scipy.sparse as sp
-from problems import Tables
 
 from aetdice import Episodes, Objective, bsr, esr, lsr, ser
 from aetdice.objectives import Identity, Linear, SmoothMinimum
+from support.problems import Tables
 
 Concave = Callable[[cp.Expression], tuple[cp.Expression, list[cp.Constraint]]]
 

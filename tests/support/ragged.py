@@ -34,6 +34,6 @@ def ragged(*, cut: bool) -> DeviceData:
 
 
 def some_nu() -> Nu:
-    encoder = Encoder(None, HORIZON, True, True, np.zeros(2), np.ones(2), np.ones(2))
+    encoder = Encoder(None, HORIZON, True, True, np.zeros(2), np.ones(2), np.ones(2), 0, 8)
     blank = Nu(encoder, (8,), 1, HORIZON, KEY)
     return jax.tree.map(lambda leaf: leaf + 0.3 * jax.random.normal(KEY, leaf.shape), blank)
