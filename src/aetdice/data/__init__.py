@@ -9,6 +9,7 @@ from aetdice.data.augmentation import (
 )
 from aetdice.data.d4morl import iterate_d4morl, read_d4morl
 from aetdice.data.episodes import Episode, Episodes
+from aetdice.data.minari import load_minari, load_minari_facts, save_minari
 from aetdice.data.store import load_episodes, load_facts, save_episodes
 from aetdice.data.transforms import Transform, transform_episodes, transform_from
 
@@ -23,8 +24,11 @@ __all__ = [
     "iterate_d4morl",
     "load_episodes",
     "load_facts",
+    "load_minari",
+    "load_minari_facts",
     "read_d4morl",
     "save_episodes",
+    "save_minari",
     "transform_episodes",
     "transform_from",
     "transformed_rewards",
