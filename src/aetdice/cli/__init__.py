@@ -1,64 +1,43 @@
-"""The command line: solve, train, evaluate, resume, behaviours, collect, reproduce, demo."""
+"""The command line: one file per command, imported when it is asked for."""
 
+import difflib
+import importlib
 import os
 import sys
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any, NamedTuple
 
 import tyro
-from rich.console import Console
 
 from aetdice import __version__
-from aetdice.cli.behaviours import BehavioursCommand, Collect
-from aetdice.cli.reproduce import Reproduce
-from aetdice.cli.solve import SolveCommand
-from aetdice.cli.train import Evaluate, Resume, Train
 from aetdice.errors import InputError
-from aetdice.report.progress import console_progress
-from aetdice.studies.demo import demo
 
 
-@dataclass(frozen=True)
-class Demo:
-    """Solve the two-step problem, learn Fair-Taxi from data; print tables, write a picture."""
+class CommandEntry(NamedTuple):
+    """Where a command's options and its `run` are, and what it does."""
 
-    out: Path = Path("demo")
-    """Where the picture and its data go."""
-
-    def run(self) -> None:
-        with console_progress() as progress:
-            demo(self.out, Console(), progress)
+    module: str
+    name: str
+    words: str
 
 
-Command: Any = Annotated[
-    Annotated[
-        SolveCommand, tyro.conf.subcommand("solve", description="The certified optimum of a finite problem.")
-    ]
-    | Annotated[Train, tyro.conf.subcommand("train")]
-    | Annotated[Evaluate, tyro.conf.subcommand("evaluate")]
-    | Annotated[Resume, tyro.conf.subcommand("resume")]
-    | Annotated[
-        BehavioursCommand,
-        tyro.conf.subcommand("behaviours", description="Policies of the D4MORL bodies: train and show."),
-    ]
-    | Annotated[Collect, tyro.conf.subcommand("collect")]
-    | Annotated[Reproduce, tyro.conf.subcommand("reproduce")]
-    | Annotated[Demo, tyro.conf.subcommand("demo")],
-    tyro.conf.OmitArgPrefixes,
-]
+COMMANDS: dict[str, CommandEntry] = {
+    "solve": CommandEntry("solve", "SolveCommand", "The certified optimum of a finite problem."),
+    "train": CommandEntry("train", "Train", "Learn a policy from a dataset."),
+    "evaluate": CommandEntry("train", "Evaluate", "Sample episodes with a run's policy and its twin."),
+    "resume": CommandEntry("train", "Resume", "Go on with a run that was cut off."),
+    "collect": CommandEntry("behaviours", "Collect", "Write a dataset of a D4MORL body."),
+    "behaviours": CommandEntry("behaviours", "BehavioursCommand", "Policies of the D4MORL bodies."),
+    "reproduce": CommandEntry("reproduce", "Reproduce", "Run a study of the paper."),
+    "demo": CommandEntry("demo", "Demo", "Two-step and Fair-Taxi in a minute and a half."),
+}
 DESCRIPTION = "Offline nonlinear multi-objective reinforcement learning: J = G(E[F(R)])."
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command; a user's mistake is one line on stderr and exit code 2."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if arguments == ["--version"]:
-        print(f"aetdice {__version__}")
-        return
     try:
-        command: Any = tyro.cli(Command, prog="aetdice", description=DESCRIPTION, args=arguments)
-        command.run()
+        _run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read the output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -69,3 +48,29 @@ def main(arguments: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
+
+
+def _run(arguments: list[str]) -> None:
+    if arguments == ["--version"]:
+        print(f"aetdice {__version__}")
+        return
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(overview())
+        return
+    name, *rest = arguments
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(COMMANDS)}"
+        raise InputError(f"there is no command {name!r}; {hint}")
+    entry = COMMANDS[name]
+    options: Any = getattr(importlib.import_module(f"aetdice.cli.{entry.module}"), entry.name)
+    command: Any = tyro.cli(
+        options, prog=f"aetdice {name}", args=rest, config=(tyro.conf.OmitArgPrefixes,)
+    )
+    command.run()
+
+
+def overview() -> str:
+    """What `aetdice --help` prints."""
+    commands = "\n".join(f"  {name:<12}{entry.words}" for name, entry in COMMANDS.items())
+    return f"usage: aetdice COMMAND …\n\n{DESCRIPTION}\n\n{commands}\n\nOptions: aetdice COMMAND --help"

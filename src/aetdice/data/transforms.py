@@ -65,7 +65,10 @@ class MinMax(Transform):
     def fit(cls, episodes: Episodes, scale: Sequence[float] | None = None) -> "MinMax":
         """The smallest and largest reward of a reference dataset, per objective."""
         low, high = episodes.rewards.min(axis=0), episodes.rewards.max(axis=0)
-        return cls(tuple(low.tolist()), tuple(high.tolist()), tuple(scale or [1.0] * len(low)))
+        scales = [1.0] * len(low) if scale is None else scale
+        if not isinstance(scales, Sequence | np.ndarray) or len(scales) != len(low):
+            raise InputError(f"scale needs {len(low)} numbers, one per objective, not {scale!r}")
+        return cls(tuple(low.tolist()), tuple(high.tolist()), tuple(scales))
 
     def __call__(
         self, rewards: Float[Any, "*b m"], next_observations: Shaped[Any, "*b o"]

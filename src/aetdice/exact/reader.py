@@ -54,7 +54,7 @@ def _names(path: Path, names: Any) -> tuple[str, ...]:
 def _read_json(path: Path) -> Mapping[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # malformed, not UTF-8, or a number without end
         raise InputError(f"{path.name} is not valid JSON: {error}") from error
     if not isinstance(content, dict):
         raise InputError(f"{path.name}: a problem is one JSON object, not a {type(content).__name__}")

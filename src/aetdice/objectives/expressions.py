@@ -23,6 +23,9 @@ LONGEST = 500
 DEEPEST = 100
 """Operations inside each other; deeper ones would exhaust the interpreter's stack."""
 
+MOST_NESTED, MOST_CALLS = 8, 32
+"""Functions inside each other, and in all: each is compiled with its derivatives, which takes time."""
+
 LARGEST = 3e38
 """Numbers up to here are finite in every precision."""
 
@@ -120,7 +123,18 @@ def _check(source: str, variables: list[str], constants: Mapping[str, float]) ->
         raise InputError(f"malformed expression {source!r}: it is empty")
     for part in parts:
         _check_node(part, source, known)
+    if (nested := max(map(_nested, parts))) > MOST_NESTED:
+        raise InputError(f"{source!r} has {nested} functions inside each other; at most {MOST_NESTED} are read")
+    calls = sum(isinstance(node, ast.Call) for part in parts for node in ast.walk(part))
+    if calls > MOST_CALLS:
+        raise InputError(f"{source!r} has {calls} functions; at most {MOST_CALLS} are read")
     return len(parts)
+
+
+def _nested(node: ast.AST) -> int:
+    """How many functions stand inside each other."""
+    inside = max(map(_nested, ast.iter_child_nodes(node)), default=0)
+    return inside + isinstance(node, ast.Call)
 
 
 def _check_node(node: ast.expr, source: str, known: list[str], depth: int = 0) -> None:
