@@ -75,7 +75,9 @@ class Objective(eqx.Module):
             raise InputError(f"an interval needs at least one resample, not {resamples}")
         if not 0 < level < 1:
             raise InputError(f"the level of an interval lies between 0 and 1, not at {level}")
-        value, low, high = _bootstrap(self, returns, key, resamples, level)
+        utilities = _utilities(self.utility, returns)
+        means = _resampled_means(utilities, key, resamples)
+        value, low, high = _value_and_interval(self.aggregation, jnp.mean(utilities, axis=0), means, level)
         return Score(float(value), float(low), float(high), level, returns.shape[0])
 
     def regime(self, objectives: int) -> Regime:
@@ -100,24 +102,34 @@ class Objective(eqx.Module):
 
 
 @eqx.filter_jit
-def _bootstrap(
-    objective: Objective,
-    returns: Float[Array, "episodes m"],
-    key: PRNGKeyArray,
-    resamples: int,
+def _utilities(utility: Utility, returns: Float[Array, "episodes m"]) -> Float[Array, "episodes n"]:
+    return jax.vmap(utility)(returns)
+
+
+@eqx.filter_jit
+def _resampled_means(
+    utilities: Float[Array, "episodes n"], key: PRNGKeyArray, resamples: int
+) -> Float[Array, "resamples n"]:
+    """Means over episodes drawn with replacement; apart from F and G, so that it is compiled once for all."""
+    episodes = utilities.shape[0]
+
+    def resample(key: PRNGKeyArray) -> Float[Array, " n"]:
+        return jnp.mean(utilities[jax.random.randint(key, (episodes,), 0, episodes)], axis=0)
+
+    return jax.lax.map(resample, jax.random.split(key, resamples), batch_size=32)
+
+
+@eqx.filter_jit
+def _value_and_interval(
+    aggregation: Aggregation,
+    mean: Float[Array, " n"],
+    resampled: Float[Array, "resamples n"],
     level: float,
 ) -> tuple[Float[Array, ""], Float[Array, ""], Float[Array, ""]]:
-    utilities = jax.vmap(objective.utility)(returns)
-    episodes = returns.shape[0]
-
-    def resample(key: PRNGKeyArray) -> Float[Array, ""]:
-        chosen = jax.random.randint(key, (episodes,), 0, episodes)
-        return objective.aggregation(jnp.mean(utilities[chosen], axis=0))
-
-    values = jax.lax.map(resample, jax.random.split(key, resamples), batch_size=32)
     tail = (1 - level) / 2
+    values = jax.vmap(aggregation)(resampled)
     low, high = jnp.quantile(values, jnp.asarray([tail, 1 - tail], dtype=values.dtype))
-    return objective.aggregation(jnp.mean(utilities, axis=0)), low, high
+    return aggregation(mean), low, high
 
 
 def _is_affine(function: Callable[[Array], Array], size: int) -> bool:
