@@ -2,13 +2,21 @@
 
 import dataclasses
 import difflib
-import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_type_hints
 
-import numpy as np
-
+from aetdice.config.values import (
+    AT_LEAST_ONE,
+    BELOW_ONE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    POSITIVE_SHARE,
+    SHARE,
+    parsed,
+    require,
+    settle,
+)
 from aetdice.errors import InputError
 
 
@@ -30,11 +38,12 @@ class NetworkConfig:
     """Gaussians in the policy mixture for continuous actions."""
 
     def __post_init__(self) -> None:
+        settle(self, "network")
         if not self.hidden or min(self.hidden) < 1:
             raise InputError(f"network.hidden needs at least one positive width, not {self.hidden}")
-        _require(self, "network", ("fourier", "value_fourier", "components"), AT_LEAST_ONE)
-        _require(self, "network", ("observation_fourier",), NOT_NEGATIVE)
-        _require(self, "network", ("value_gain",), POSITIVE)
+        require(self, "network", ("fourier", "value_fourier", "components"), AT_LEAST_ONE)
+        require(self, "network", ("observation_fourier",), NOT_NEGATIVE)
+        require(self, "network", ("value_gain",), POSITIVE)
 
 
 @dataclass(frozen=True)
@@ -69,11 +78,12 @@ class DualConfig:
     """Pay F(R) - F(0) at the end of an episode instead of r̃ along the way (AETDICE)."""
 
     def __post_init__(self) -> None:
-        _require(self, "dual", ("steps", "batch", "starts", "window", "n_step"), AT_LEAST_ONE)
-        _require(self, "dual", ("averaging",), SHARE)
-        _require(self, "dual", ("annealing", "slack_rate"), POSITIVE_SHARE)
-        _require(self, "dual", ("gamma",), BELOW_ONE)
-        _require(self, "dual", ("first_beta",), POSITIVE)
+        settle(self, "dual")
+        require(self, "dual", ("steps", "batch", "starts", "window", "n_step"), AT_LEAST_ONE)
+        require(self, "dual", ("averaging",), SHARE)
+        require(self, "dual", ("annealing", "slack_rate"), POSITIVE_SHARE)
+        require(self, "dual", ("gamma",), BELOW_ONE)
+        require(self, "dual", ("first_beta",), POSITIVE)
 
 
 @dataclass(frozen=True)
@@ -88,8 +98,9 @@ class IqlConfig:
     """Decay of the slow average of the critics: the smaller, the sooner values reach the start."""
 
     def __post_init__(self) -> None:
-        _require(self, "iql", ("steps", "batch"), AT_LEAST_ONE)
-        _require(self, "iql", ("critic_averaging",), SHARE)
+        settle(self, "iql")
+        require(self, "iql", ("steps", "batch"), AT_LEAST_ONE)
+        require(self, "iql", ("critic_averaging",), SHARE)
 
 
 @dataclass(frozen=True)
@@ -110,9 +121,10 @@ class ExtractionConfig:
     """Share of a policy's hidden units left out of each update, against learning steps by heart."""
 
     def __post_init__(self) -> None:
-        _require(self, "extraction", ("steps", "batch"), AT_LEAST_ONE)
-        _require(self, "extraction", ("floor", "warm_up", "early_oversampling"), SHARE)
-        _require(self, "extraction", ("dropout",), BELOW_ONE)
+        settle(self, "extraction")
+        require(self, "extraction", ("steps", "batch"), AT_LEAST_ONE)
+        require(self, "extraction", ("floor", "warm_up", "early_oversampling"), SHARE)
+        require(self, "extraction", ("dropout",), BELOW_ONE)
 
 
 @dataclass(frozen=True)
@@ -127,9 +139,10 @@ class TrainerConfig:
     """Updates between metrics and checkpoints."""
 
     def __post_init__(self) -> None:
+        settle(self, "trainer")
         if self.holdout is not None and not 0 <= self.holdout < 1:
             raise InputError(f"trainer.holdout is a share of the episodes below 1, not {self.holdout}")
-        _require(self, "trainer", ("chunk",), AT_LEAST_ONE)
+        require(self, "trainer", ("chunk",), AT_LEAST_ONE)
 
 
 @dataclass(frozen=True)
@@ -145,6 +158,9 @@ class AblationConfig:
     weighted_loss: bool = False
     """Weigh the cloning loss instead of drawing samples in proportion to their weights."""
 
+    def __post_init__(self) -> None:
+        settle(self, "ablation")
+
 
 @dataclass(frozen=True)
 class TrainingConfig:
@@ -156,6 +172,11 @@ class TrainingConfig:
     extraction: ExtractionConfig = field(default_factory=ExtractionConfig)
     trainer: TrainerConfig = field(default_factory=TrainerConfig)
     ablation: AblationConfig = field(default_factory=AblationConfig)
+
+    def __post_init__(self) -> None:
+        for group, kind in get_type_hints(TrainingConfig).items():
+            if not isinstance(getattr(self, group), kind):
+                raise InputError(f"{group} must be a {kind.__name__}, not {getattr(self, group)!r}")
 
     def changed(self) -> dict[str, Any]:
         """The settings that are not at their defaults, by dotted name."""
@@ -177,8 +198,8 @@ class TrainingConfig:
         """Some settings changed, by dotted name: `config.adapted({"dual.annealing": 0.3})`."""
         groups: dict[str, dict[str, Any]] = {}
         for name, value in settings.items():
-            group, setting, kind = _find(name)
-            groups.setdefault(group, {})[setting] = _fitted(name, value, kind)
+            group, setting, _ = _find(name)
+            groups.setdefault(group, {})[setting] = value
         changes = {name: dataclasses.replace(getattr(self, name), **group) for name, group in groups.items()}
         return dataclasses.replace(self, **changes)
 
@@ -204,7 +225,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
     if not sign:
         raise InputError(f"a setting is written as name=value, for example dual.annealing=0.3; not {text!r}")
     kind = _find(name.strip())[2]
-    return name.strip(), _parsed(value.strip(), kind)
+    return name.strip(), parsed(value.strip(), kind)
 
 
 def _find(name: str) -> tuple[str, str, Any]:
@@ -221,69 +242,3 @@ def _find(name: str) -> tuple[str, str, Any]:
         raise InputError(f"there is no setting {name!r}{hint}")
     group, setting = name.split(".")
     return group, setting, kinds[name]
-
-
-def _options(kind: Any) -> tuple[Any, ...]:
-    return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
-
-
-def _parsed(text: str, kind: Any) -> Any:
-    """Text as the type of a setting; what does not fit stays text, for `_fitted` to refuse."""
-    readers: dict[Any, Callable[[str], Any]] = {
-        int: int,
-        float: float,
-        bool: lambda word: {"true": True, "false": False}.get(word.lower(), word),
-        types.NoneType: lambda word: None if word.lower() == "none" else int("no"),
-    }
-    for option in _options(kind):
-        if get_origin(option) is tuple:
-            parts = text.strip("()[]").replace(",", " ").split()
-            return tuple(_parsed(part, get_args(option)[0]) for part in parts)
-        if option in readers:
-            try:
-                return readers[option](text)
-            except ValueError:
-                continue
-    return text
-
-
-def _fitted(name: str, value: Any, kind: Any) -> Any:
-    """The value in the type of its setting; `InputError` names what does not fit."""
-    for option in _options(kind):
-        if get_origin(option) is Literal and value in get_args(option):
-            return value
-        if get_origin(option) is tuple and isinstance(value, list | tuple):
-            return tuple(_fitted(name, entry, get_args(option)[0]) for entry in value)
-        if option is types.NoneType and value is None:
-            return value
-        if option is float and isinstance(value, int | float) and not isinstance(value, bool):
-            return float(value)
-        if option in (int, bool) and type(value) is option:
-            return value
-    words = " or ".join(_words(option) for option in _options(kind))
-    raise InputError(f"{name} must be {words}, not {value!r}")
-
-
-def _words(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return ", ".join(get_args(kind))
-    if get_origin(kind) is tuple:
-        return "whole numbers"
-    return {int: "a whole number", float: "a number", bool: "true or false", types.NoneType: "none"}[kind]
-
-
-Rule = tuple[Callable[[Any], bool], str]
-AT_LEAST_ONE: Rule = (lambda value: value >= 1, "must be at least 1")
-NOT_NEGATIVE: Rule = (lambda value: value >= 0, "must be at least 0")
-POSITIVE: Rule = (lambda value: 0 < value < np.inf, "must be positive")
-SHARE: Rule = (lambda value: 0 <= value <= 1, "is a share between 0 and 1")
-POSITIVE_SHARE: Rule = (lambda value: 0 < value <= 1, "is a share above 0 and at most 1")
-BELOW_ONE: Rule = (lambda value: 0 <= value < 1, "must be at least 0 and below 1")
-
-
-def _require(config: Any, group: str, names: tuple[str, ...], rule: Rule) -> None:
-    holds, words = rule
-    for name in names:
-        value = getattr(config, name)
-        if value is not None and not holds(value):
-            raise InputError(f"{group}.{name} {words}, not {value}")
