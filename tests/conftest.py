@@ -1,15 +1,64 @@
-"""Every test runs with strict ranks, strict dtypes, run-time shape checks and warnings as errors."""
+"""Every test runs with strict ranks, strict dtypes, run-time shape checks and warnings as errors.
 
-import jax
-import jaxtyping
-import pytest
-from hypothesis import settings
+Nearly all of the suite's time goes into compiling small programs that run once, so XLA is told to
+compile them quickly rather than well, and to keep them for the other worker and the next module.
+"""
+
+import os
+import shutil
+import tempfile
+
+FLAGS = (
+    "xla_backend_optimization_level=0",
+    "xla_llvm_disable_expensive_passes=true",
+    "xla_cpu_use_fusion_emitters=false",
+)
+os.environ.setdefault("XLA_FLAGS", " ".join(f"--{flag}" for flag in FLAGS))  # before JAX is imported
+
+import jax  # noqa: E402
+import jaxtyping  # noqa: E402
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 settings.register_profile("aetdice", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("aetdice")
+
+SLOWEST_FIRST = ("studies", "docs", "consumer", "probes", "faults", "contracts", "environments", "oracles")
+"""Folders of tests: whole files go to one worker, so the long ones must not come last."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # workers and the processes that tests start inherit it
+        config.compiled = tempfile.mkdtemp(prefix="aetdice-compiled-")
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = config.compiled
+    jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
+    for name in ("jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_min_entry_size_bytes"):
+        jax.config.update(name, 0)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if hasattr(config, "compiled"):
+        shutil.rmtree(config.compiled, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    root = os.path.dirname(__file__)
+
+    def place(item: pytest.Item) -> int:
+        folder = item.path.relative_to(root).parts[0]
+        return SLOWEST_FIRST.index(folder) if folder in SLOWEST_FIRST else 0
+
+    items.sort(key=place)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_programs():
+    """Compiled programs of one module are not kept in memory for the next."""
+    yield
+    jax.clear_caches()
 
 
 @pytest.fixture
