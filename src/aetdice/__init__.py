@@ -9,7 +9,8 @@ from aetdice.errors import InputError
 from aetdice.evaluation import Evaluation, Policy, VectorPolicy, load_policy, make_objective
 from aetdice.exact import OfflineProblem, TabularMOMDP, enumerate_space, solve, solve_dual, solve_program
 from aetdice.files import versions
-from aetdice.learning.run import Comparison, Member, Run, evaluate, load_run
+from aetdice.learning.loading import load_run
+from aetdice.learning.run import Comparison, Member, Run, evaluate
 from aetdice.learning.selection import Verdict
 from aetdice.learning.training import resume, train
 from aetdice.objectives import (

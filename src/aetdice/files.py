@@ -4,6 +4,7 @@ import json
 import os
 import platform
 import tempfile
+import zlib
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -19,6 +20,12 @@ from jaxtyping import Shaped
 from aetdice.errors import InputError
 
 T = TypeVar("T")
+
+DAMAGE = (
+    ArithmeticError, AttributeError, BadZipFile, EOFError, MemoryError, RuntimeError, SyntaxError, TypeError,
+    ValueError, zlib.error,
+)  # fmt: skip
+"""What NumPy and zipfile raise for NPZ files that are none, or are no longer whole."""
 
 
 def versions() -> dict[str, str]:
@@ -77,7 +84,7 @@ def read_arrays(path: Path) -> dict[str, Shaped[np.ndarray, "..."]]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return dict(archive)
-    except (EOFError, BadZipFile, TypeError, AttributeError, ValueError, SyntaxError) as error:
+    except DAMAGE as error:
         reason = "" if "allow_pickle" in str(error) else f": {error}"  # advice that nobody should follow
         raise ValueError(f"not a whole NPZ file{reason}") from error
 

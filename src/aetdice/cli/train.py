@@ -20,7 +20,8 @@ from aetdice.evaluation import make_objectives
 from aetdice.evaluation.scores import EPISODES, SEED
 from aetdice.files import versions, write_json
 from aetdice.learning.folder import REQUEST, RESULT, read_result
-from aetdice.learning.run import Run, load_run, summarise
+from aetdice.learning.loading import load_run
+from aetdice.learning.run import Run, summarise
 from aetdice.learning.trackers import TensorBoard, Tracker, WeightsAndBiases
 from aetdice.learning.training import resume, train
 from aetdice.report.tables import evaluation_table, training_table
@@ -115,7 +116,7 @@ class Train:
 def _read_config(path: Path) -> TrainingConfig:
     try:
         return TrainingConfig.from_record(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, InputError) as error:
+    except ValueError as error:  # of the file's text, its TOML or its settings
         raise InputError(f"{path}: {error}") from error
 
 

@@ -1,5 +1,6 @@
 """The values of settings: read from text, put into their types, held to their ranges."""
 
+import sys
 import types
 from collections.abc import Callable
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -63,12 +64,17 @@ def fitted(name: str, value: Any, kind: Any) -> Any:
             return value
         if option is bool and isinstance(value, bool):
             return value
-        if option is float and isinstance(value, int | float | np.number) and not isinstance(value, bool):
-            return float(value)
         if option is int and isinstance(value, int | np.integer) and not isinstance(value, bool):
             return int(value)
+        if option is float and isinstance(value, int | float | np.integer | np.floating) and _is_float(value):
+            return float(value)
     words = " or ".join(_words(option) for option in _options(kind))
     raise InputError(f"{name} must be {words}, not {value!r}")
+
+
+def _is_float(value: Any) -> bool:
+    """Whether a number is neither true or false nor a whole one beyond all floats."""
+    return not isinstance(value, bool) and (not isinstance(value, int) or abs(value) <= sys.float_info.max)
 
 
 def _options(kind: Any) -> tuple[Any, ...]:

@@ -18,7 +18,8 @@ class BatchedEnvironment(Protocol):
 
     It keeps the states of the episodes. An episode that has terminated stays where it is: its
     observation is repeated, its reward is zero and `terminated` stays true. The horizon is kept
-    by whoever steps.
+    by whoever steps. It may also say its `action_shape`, () for discrete actions, against policies
+    that have others, and its `utility_threshold`, as an `Environment` does.
     """
 
     @property
@@ -59,6 +60,8 @@ class GymnasiumBatch:
         if len(self.objectives) != size:
             raise InputError(f"the environment has {size} objectives, but {len(self.objectives)} names")
         self.horizon = _horizon(first, horizon)
+        self.action_shape = first.action_space.shape
+        self.utility_threshold = float(getattr(first.unwrapped, "utility_threshold", 1.0))
         self._observations = np.zeros((0, 0))
         self._ended = np.zeros(0, dtype=bool)
         self._time = 0

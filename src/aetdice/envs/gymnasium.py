@@ -31,6 +31,7 @@ class GymnasiumEnvironment(gymnasium.Env[Any, Any]):
         low, high = (bound.astype(np.float32) for bound in environment.reward_bounds)
         self.reward_space = spaces.Box(low, high, dtype=np.float32)
         self.reward_dim = len(environment.objectives)
+        self.utility_threshold = environment.utility_threshold
         self.action_space = spaces.Discrete(environment.actions)
         self.observation_space = _observation_space(environment)
         self._step = jax.jit(environment.step)

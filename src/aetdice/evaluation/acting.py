@@ -1,13 +1,13 @@
 """Acting in many episodes at once: accrued reward, time and randomness are remembered here."""
 
 import secrets
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from numpy.typing import ArrayLike
 
 from aetdice.data import Transform
 from aetdice.errors import InputError
@@ -59,11 +59,13 @@ class VectorPolicy:
 
     def reset(self, which: Bool[np.ndarray, " n"] | None = None) -> None:
         """Begin these episodes anew, or all of them."""
-        rows = slice(None) if which is None else np.asarray(which, bool)
+        rows = np.ones(self.count, bool) if which is None else np.asarray(which, bool)
+        if rows.shape != self.time.shape:
+            raise InputError(f"{self.count} episodes end or not, one by one; not in shape {rows.shape}")
         self.accrued[rows], self.time[rows] = 0, 0
         self._waiting = self._waiting and which is not None
 
-    def act(self, observations: Any) -> Shaped[np.ndarray, "n *a"]:
+    def act(self, observations: ArrayLike) -> Shaped[np.ndarray, "n *a"]:
         """An action per episode: sampled, because optima of SER and AET are stochastic; or greedy."""
         if self._waiting:
             raise InputError("act was called twice: first tell observe what the last action brought")
@@ -78,20 +80,26 @@ class VectorPolicy:
         return np.asarray(actions)
 
     def observe(
-        self, rewards: Any, next_observations: Any = None, ended: Bool[np.ndarray, " n"] | None = None
+        self,
+        rewards: ArrayLike,
+        next_observations: ArrayLike | None = None,
+        ended: Bool[np.ndarray, " n"] | None = None,
     ) -> None:
         """Remember what the last actions brought; a policy with a transform is told the raw rewards."""
         if not self._waiting:
             raise InputError("observe was called before act")
-        values = np.asarray(rewards, np.float64)
-        if self._transform is not None:
-            if next_observations is None:
-                raise InputError("this policy transforms rewards: give observe the next observation, too")
-            seen = np.asarray(next_observations, np.float64).reshape(self.count, -1)
-            values = self._transform(values, seen)
-        if values.shape != self.accrued.shape or not np.all(np.isfinite(values)):
+        if self._transform is not None and next_observations is None:
+            raise InputError("this policy transforms rewards: give observe the next observation, too")
+        raw = values = numbers(rewards, "rewards").astype(np.float64)
+        if self._transform is not None and next_observations is not None:
+            seen = numbers(next_observations, "observations").astype(np.float64)
+            try:
+                values = self._transform(raw, seen.reshape(self.count, -1))
+            except (ValueError, IndexError) as error:
+                raise InputError(f"rewards of shape {raw.shape} cannot be transformed: {error}") from error
+        if values.shape != self.accrued.shape or not np.all(_is_finite(values)):
             raise InputError(
-                f"a reward has {self.accrued.shape[1]} finite entries, one per objective, not {rewards}"
+                f"a reward has {self.accrued.shape[1]} finite entries, one per objective, not {raw.tolist()}"
             )
         self.accrued += values
         self.time += 1
@@ -104,18 +112,32 @@ class VectorPolicy:
         return isinstance(self._network.head, Categorical)
 
 
-def check_observations(encoder: Encoder, observations: Any, count: int) -> Shaped[Array, "n o"]:
-    """The observations as the network takes them; `InputError` for what no policy should act on."""
+def numbers(values: ArrayLike, what: str) -> Shaped[np.ndarray, "..."]:
+    """The values as one array of numbers."""
     try:
-        rows = np.asarray(observations, dtype=None).reshape(count, -1)
-        finite = bool(np.all(np.isfinite(rows)))
+        array = np.asarray(values)
     except (TypeError, ValueError) as error:
-        raise InputError(f"an observation must be numbers: {error}") from error
-    size = len(encoder.centre)
+        raise InputError(f"{what} must be numbers: {error}") from error
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{what} must be numbers, not {values!r}")
+    return array
+
+
+def _is_finite(values: Shaped[np.ndarray, "*s"]) -> Bool[np.ndarray, "*s"]:
+    """Finite in the precision of the networks."""
+    return np.abs(values) <= np.finfo(np.float32).max
+
+
+def check_observations(encoder: Encoder, observations: ArrayLike, count: int) -> Shaped[Array, "n o"]:
+    """The observations as the network takes them; `InputError` for what no policy should act on."""
+    found = numbers(observations, "observations")
+    if found.shape[:1] != (count,):
+        raise InputError(f"{count} episodes need {count} observations, not an array of shape {found.shape}")
+    rows, size = found.reshape(count, -1), len(encoder.centre)
     if rows.shape[1] != size:
         raise InputError(f"an observation has {size} entries, not {rows.shape[1]}")
-    if not finite:
-        row, column = np.argwhere(~np.isfinite(rows))[0]
+    if not np.all(_is_finite(rows)):
+        row, column = np.argwhere(~_is_finite(rows))[0]
         raise InputError(f"an observation must be finite, but entry {column} is {rows[row, column]}")
     if encoder.sizes is None:
         return jnp.asarray(rows, jnp.float32)

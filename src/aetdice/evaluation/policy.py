@@ -10,10 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+from numpy.typing import ArrayLike
 
 from aetdice.data import Transform, transform_from
 from aetdice.errors import InputError
-from aetdice.evaluation.acting import VectorPolicy, sample_actions
+from aetdice.evaluation.acting import VectorPolicy, numbers, sample_actions
 from aetdice.files import read_arrays, write_arrays
 from aetdice.networks import Categorical, Encoder, GaussianMixture, Perceptron, PolicyHead, PolicyNetwork
 from aetdice.objectives import Objective, objective_from
@@ -66,34 +67,37 @@ class Policy:
     ) -> Shaped[Array, "n *a"]:
         """An action per row, from states, accrued (transformed) rewards and times; pure, so traceable."""
         shown = jnp.asarray(observations)
-        shown = shown.astype(jnp.float32 if self.network.encoder.sizes is None else jnp.int32)
-        rows = shown.shape[0]
-        times = jnp.broadcast_to(jnp.asarray(time, jnp.int32), (rows,))
-        return sample_actions(self.network, shown, jnp.asarray(accrued, jnp.float32), times, key, greedy)
+        encoder, earned = self.network.encoder, jnp.asarray(accrued, jnp.float32)
+        sizes = len(encoder.centre), len(encoder.accrued_range)
+        if shown.ndim != 2 or (shown.shape[1], earned.shape) != (sizes[0], (shown.shape[0], sizes[1])):
+            raise InputError(
+                f"observations have shape (n, {sizes[0]}) and accrued rewards (n, {sizes[1]}), "
+                f"not {shown.shape} and {earned.shape}"
+            )
+        shown = shown.astype(jnp.float32 if encoder.sizes is None else jnp.int32)
+        times = jnp.broadcast_to(jnp.asarray(time, jnp.int32), shown.shape[:1])
+        return sample_actions(self.network, shown, earned, times, key, greedy)
 
     def vectorised(self, count: int, *, seed: int | None = None, greedy: bool = False) -> VectorPolicy:
         """The policy in `count` episodes at once, each with its own memory."""
         return VectorPolicy(self.network, self.transform, count, seed, greedy)
 
-    def reset(self, observation: Any = None, *, seed: int | None = None, greedy: bool = False) -> None:
+    def reset(self, *, seed: int | None = None, greedy: bool = False) -> None:
         """Begin an episode, with fresh randomness unless a seed is given."""
-        del observation
         self._episode = self.vectorised(1, seed=seed, greedy=greedy)
 
-    def act(self, observation: Any) -> Any:
+    def act(self, observation: ArrayLike) -> int | Float[np.ndarray, " a"]:
         """An action: a number where actions are discrete, else a vector."""
-        if self._episode is None:
-            self.reset()
-        assert self._episode is not None
-        action = self._episode.act(np.asarray(observation)[None])[0]
+        self._episode = self._episode or self.vectorised(1)
+        action = self._episode.act(numbers(observation, "observations")[None])[0]
         return int(action) if self.discrete else action
 
-    def observe(self, reward: Any, next_observation: Any = None) -> None:
+    def observe(self, reward: ArrayLike, next_observation: ArrayLike | None = None) -> None:
         """Remember what the last action brought; a policy with a transform is told the raw reward."""
         if self._episode is None:
             raise InputError("observe was called before act")
-        following = None if next_observation is None else np.asarray(next_observation)[None]
-        self._episode.observe(np.asarray(reward)[None], following)
+        following = None if next_observation is None else numbers(next_observation, "observations")[None]
+        self._episode.observe(numbers(reward, "rewards")[None], following)
 
     @property
     def accrued(self) -> Float[np.ndarray, " m"]:
@@ -146,13 +150,15 @@ def load_policy(path: Path | str) -> Policy:
         raise InputError(f"no such policy file: {path}")
     try:
         arrays = read_arrays(path)
+        if "description" not in arrays:
+            raise ValueError("it is an NPZ file, but not of a policy")
         description = json.loads(arrays.pop("description").tobytes())
         if description["format"] not in READABLE:
             raise ValueError(f"format {description['format']}, not {FORMAT}")
         record = description.get("transform")
         transform = None if record is None else transform_from(record)
         return Policy(_rebuild(arrays, description), dict(description["details"]), transform)
-    except (OSError, ValueError, LookupError, TypeError, SyntaxError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{path.name} is not a policy that this version can read: {error}") from error
 
 

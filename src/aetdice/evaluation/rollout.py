@@ -1,5 +1,6 @@
 """Rollouts: returns of sampled episodes, many at once, in JAX or in a batched environment."""
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -16,7 +17,7 @@ from aetdice.envs.transformed import TransformedBatch
 from aetdice.errors import InputError
 from aetdice.evaluation.acting import sample_actions
 from aetdice.evaluation.policy import Policy
-from aetdice.networks import Categorical, PolicyNetwork
+from aetdice.networks import Categorical, GaussianMixture, PolicyHead, PolicyNetwork
 
 TOGETHER = 256
 """Episodes of a batched environment that are stepped at once."""
@@ -100,6 +101,8 @@ def sample_returns(
 
 def check_fits(policy: Policy, env: AnyEnvironment) -> None:
     """`InputError` if the policy cannot act in this environment, or was trained for shorter episodes."""
+    if not isinstance(env, Environment | BatchedEnvironment):
+        raise InputError(f"an environment is what make_env gives, or a BatchedEnvironment; not {env!r}")
     encoder = policy.network.encoder
     if env.horizon > policy.horizon:
         raise InputError(
@@ -111,13 +114,22 @@ def check_fits(policy: Policy, env: AnyEnvironment) -> None:
         raise InputError(
             f"the policy knows {len(encoder.accrued_range)} objectives, the environment {len(names)}"
         )
-    if not isinstance(env, Environment):
-        return
-    check_size(policy, len(env.observation_bounds[0]))
-    head = policy.network.head
-    if not isinstance(head, Categorical) or head.actions > env.actions:
-        own = f"{head.actions} actions" if isinstance(head, Categorical) else "continuous actions"
-        raise InputError(f"the policy has {own}, the environment {env.actions} discrete ones")
+    if isinstance(env, Environment):
+        check_size(policy, len(env.observation_bounds[0]))
+    _check_actions(policy.network.head, env)
+
+
+def _check_actions(head: PolicyHead, env: AnyEnvironment) -> None:
+    shape = () if isinstance(env, Environment) else getattr(env, "action_shape", None)
+    own = (len(head.low),) if isinstance(head, GaussianMixture) else ()
+    if shape is not None and _kind(shape) != _kind(own):
+        raise InputError(f"the policy has {_kind(own)} actions, the environment {_kind(shape)} ones")
+    if isinstance(head, Categorical) and isinstance(env, Environment) and head.actions > env.actions:
+        raise InputError(f"the policy has {head.actions} actions, the environment {env.actions}")
+
+
+def _kind(shape: tuple[int, ...]) -> str:
+    return f"{math.prod(shape)}-dimensional" if shape else "discrete"
 
 
 def check_size(policy: Policy, size: int) -> None:

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from aetdice.errors import InputError
 from aetdice.evaluation.policy import Policy
 from aetdice.evaluation.rollout import AnyEnvironment, sample_returns
 from aetdice.objectives import Objective, Score, bsr, described_objective, esr, lsr, ser
@@ -38,6 +39,8 @@ class Evaluation:
     @property
     def score(self) -> float:
         """J under the objective that the policy was trained for."""
+        if TRAINED not in self.scores:
+            raise InputError("no file holds what this policy was trained for: give evaluate its objective=…")
         return self.scores[TRAINED].value
 
     def record(self) -> dict[str, Any]:

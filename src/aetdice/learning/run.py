@@ -3,32 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import jax
 import numpy as np
 from jaxtyping import Float
 
 from aetdice.config import TrainingConfig
-from aetdice.datasets import dataset_of
 from aetdice.errors import InputError
 from aetdice.evaluation import AnyEnvironment, Evaluation, Policy, evaluate_policy, sample_returns
 from aetdice.evaluation.scores import EPISODES, SEED, TRAINED, columns_of, score_returns
 from aetdice.exact import AugmentedSpace, solve
 from aetdice.files import versions, write_json
-from aetdice.learning.folder import (
-    RESULT,
-    check_folder,
-    load_policies,
-    load_returns,
-    read_request,
-    read_result,
-    save_policies,
-    save_returns,
-    write_request,
-)
-from aetdice.learning.selection import Candidate, Selection, Verdict, select, trusted_by_words
-from aetdice.objectives import Objective, objective_from
+from aetdice.learning.folder import RESULT, check_folder, save_policies, save_returns, write_request
+from aetdice.learning.selection import Candidate, Selection, Verdict, select
+from aetdice.objectives import Objective
 
 
 @dataclass(eq=False)
@@ -102,7 +91,13 @@ class Run:
         return self.selected.verdict
 
     def evaluate(
-        self, env: AnyEnvironment, episodes: int = EPISODES, seed: int = SEED, *, member: int | None = None
+        self,
+        env: AnyEnvironment,
+        episodes: int = EPISODES,
+        seed: int = SEED,
+        *,
+        member: int | None = None,
+        greedy: bool = False,
     ) -> Comparison:
         """A member's policy, by default the selected one's, and its twin in an environment, sampled."""
         count = len(self.members)
@@ -110,7 +105,10 @@ class Run:
             raise InputError(f"the run has members 0 to {count - 1}, not {member}")
         one = self.selected if member is None else self.members[member]
         return Comparison(
-            *(evaluate_policy(p, env, episodes, seed, objective=one.objective) for p in one.acting)
+            *(
+                evaluate_policy(policy, env, episodes, seed, objective=one.objective, greedy=greedy)
+                for policy in one.acting
+            )
         )
 
     def seeds_of(self, selection: Selection) -> list[int]:
@@ -136,76 +134,49 @@ class Run:
         write_json(folder / RESULT, result or summarise(self))
 
 
-def load_run(folder: Path | str, objective: Objective | Sequence[Objective] | None = None) -> Run:
-    """The run of a folder.
-
-    `objective` is needed only where the run was trained for functions that no file can hold.
-    """
-    folder = Path(folder)
-    request, result = read_request(folder), read_result(folder)
-    objectives = _objectives(request, objective)
-    returns = load_returns(folder)
-    try:
-        rows = result["members"]
-        each = len(rows) // len(objectives)
-        members = [
-            Member(
-                params=row["params"],
-                objective=objectives[index // each],
-                policy=policies[0],
-                twin=policies[1],
-                diagnostics=row["diagnostics"],
-                verdict=Verdict(row.get("trusted", trusted_by_words(row["verdict"])), row["verdict"]),
-            )
-            for index, row in enumerate(rows)
-            for policies in [load_policies(folder, index)]
-        ]
-        return Run(
-            members=members,
-            selections=[
-                Selection(summary["selected"]["index"], summary["selected"]["rule"])
-                for summary in result["by_objective"]
-            ],
-            algorithm=request["algorithm"],
-            config=TrainingConfig.from_record(request["settings"]),
-            horizon=request["horizon"],
-            seconds=result["seconds"],
-            data_returns=dataset_of(request["dataset"]["origin"]).returns if returns is None else returns,
-            request=request,
-            versions=result["versions"],
-        )
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise InputError(f"{folder / RESULT} is not the result of a run: {error!r}") from error
-
-
-def _objectives(request: Mapping[str, Any], given: Objective | Sequence[Objective] | None) -> list[Objective]:
-    """The objectives of a run: from their records, or as given."""
-    asked = request["objectives"]
-    if given is None:
-        lost = [entry["name"] for entry in asked if entry["record"] is None]
-        if lost:
-            raise InputError(
-                f"the run was trained for {lost[0]!r}, made of Python functions: pass objective=…"
-            )
-        return [objective_from(entry["record"]) for entry in asked]
-    objectives = [given] if isinstance(given, Objective) else list(given)
-    if [each.name for each in objectives] != [entry["name"] for entry in asked]:
-        raise InputError(f"the run was trained for {', '.join(entry['name'] for entry in asked)}")
-    return objectives
-
-
 def select_members(members: Sequence[Member]) -> list[Selection]:
     """For each objective the best setting."""
     return select([Candidate(m.objective.name, m.setting, m.diagnostics) for m in members])
 
 
+@overload
 def evaluate(
-    what: Run | Policy, env: AnyEnvironment, episodes: int = EPISODES, seed: int = SEED
+    what: Run, env: AnyEnvironment, episodes: int = EPISODES, seed: int = SEED, *, greedy: bool = False
+) -> Comparison: ...
+
+
+@overload
+def evaluate(
+    what: Policy,
+    env: AnyEnvironment,
+    episodes: int = EPISODES,
+    seed: int = SEED,
+    *,
+    greedy: bool = False,
+    objective: Objective | None = None,
+) -> Evaluation: ...
+
+
+def evaluate(
+    what: Run | Policy,
+    env: AnyEnvironment,
+    episodes: int = EPISODES,
+    seed: int = SEED,
+    *,
+    greedy: bool = False,
+    objective: Objective | None = None,
 ) -> Comparison | Evaluation:
-    """How good a run's selected policy (with its twin) or a single policy is in an environment."""
+    """How good a run's selected policy (with its twin) or a single policy is in an environment.
+
+    `objective` stands in for the one that a policy was trained for, where no file could hold it.
+    """
     if isinstance(what, Run):
-        return what.evaluate(env, episodes, seed)
-    return evaluate_policy(what, env, episodes, seed)
+        return what.evaluate(env, episodes, seed, greedy=greedy)
+    if isinstance(what, Policy):
+        return evaluate_policy(what, env, episodes, seed, objective=objective, greedy=greedy)
+    raise InputError(
+        f"a Run or a Policy is evaluated, as train, load_run or load_policy give them; not {what!r}"
+    )
 
 
 def gap_share(score: float, twin: float, best: float) -> float | None:

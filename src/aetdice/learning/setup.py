@@ -74,6 +74,7 @@ def set_up(
     """Everything that training needs; `InputError` names whatever is wrong, before anything is written."""
     horizon = int(dataset.lengths.max()) if horizon is None else horizon
     learner = algorithm_for(algorithm, horizon, config)
+    check_settings(dataset, config)
     choices = members_of(dataset, objectives, learner, sweeps, learning_rate, seed)
     seeds = [choice["seed"] for choice in choices]
     distinct = sorted(set(seeds))
@@ -119,6 +120,24 @@ def algorithm_for(name: str, horizon: int, config: TrainingConfig) -> Algorithm:
 def readable(config: TrainingConfig, algorithm: str) -> TrainingConfig:
     """One configuration for several algorithms: what this one does not read is put at its default."""
     return config.without(ALGORITHMS[algorithm](1, config).ignores)
+
+
+CONTINUOUS = {
+    "network.components": "actions",
+    "network.observation_fourier": "observations",
+    "network.value_gain": "observations",
+}
+"""Settings that only continuous actions or observations have a use for."""
+
+
+def check_settings(dataset: Episodes, config: TrainingConfig) -> None:
+    """`InputError` if a setting was changed that data of this kind does not read."""
+    discrete = {"actions": bool(actions_of(dataset)), "observations": has_discrete_observations(dataset)}
+    for name in config.changed():
+        if discrete.get(CONTINUOUS.get(name, "")):
+            raise InputError(
+                f"{name} is for continuous {CONTINUOUS[name]}; those of the dataset are discrete"
+            )
 
 
 def members_of(
@@ -204,9 +223,14 @@ def actions_of(dataset: Episodes) -> int:
     return int(dataset.actions.max()) + 1
 
 
+def has_discrete_observations(dataset: Episodes) -> bool:
+    """Whether observations are numbers 0, 1, …"""
+    return np.issubdtype(dataset.observations.dtype, np.integer) and bool(dataset.observations.min() >= 0)
+
+
 def encoder_for(dataset: Episodes, horizon: int, algorithm: Algorithm, network: NetworkConfig) -> Encoder:
     frames = dataset.observations.reshape(len(dataset.observations), -1)
-    discrete = np.issubdtype(frames.dtype, np.integer) and frames.min() >= 0
+    discrete = has_discrete_observations(dataset)
     spread = frames.std(axis=0)
     reach = np.abs(np.concatenate(accrue(dataset))).max(axis=0)
     return Encoder(
@@ -249,5 +273,6 @@ def fingerprint(dataset: Episodes, choices: Sequence[dict[str, Any]], *facts: An
 
 
 def several(value: Any) -> list[Any]:
-    """A list of values, be it of one."""
-    return list(value) if isinstance(value, Sequence | np.ndarray) else [value]
+    """A list of values, be it of one; NumPy's numbers as Python's, which files can hold."""
+    values = list(value) if isinstance(value, Sequence | np.ndarray) else [value]
+    return [each.item() if isinstance(each, np.generic) else each for each in values]

@@ -63,32 +63,40 @@ class TrainingState(NamedTuple):
     """Of the arguments: a checkpoint is no use to a run with others."""
 
 
+def start(setup: Setup, checkpointing: Checkpointing[TrainingState]) -> TrainingState:
+    """A fresh state, or that of the last checkpoint; `InputError` if another run wrote it."""
+    with jax.default_matmul_precision(EXACT):
+        fresh = TrainingState(
+            start_values(
+                setup.algorithm,
+                encoder_of_values(setup.encoder, setup.config.network),
+                setup.hypers,
+                setup.seeds,
+                setup.training,
+            ),
+            start_policies(setup.encoder, setup.head, setup.config.network.hidden, setup.policy_seeds),
+            value_step=jnp.zeros((), jnp.int32),
+            finished=jnp.zeros((), jnp.int32),
+            cloning_step=jnp.zeros((), jnp.int32),
+            fingerprint=setup.fingerprint,
+        )
+    return checkpointing.resume(fresh)
+
+
 def train_members(
-    setup: Setup, checkpointing: Checkpointing[TrainingState], transform: Transform | None
+    setup: Setup,
+    state: TrainingState,
+    checkpointing: Checkpointing[TrainingState],
+    transform: Transform | None,
 ) -> list[Member]:
     """The two stages, and what comes of them."""
-    config = setup.config
     with jax.default_matmul_precision(EXACT):
-        state = checkpointing.resume(
-            TrainingState(
-                start_values(
-                    setup.algorithm,
-                    encoder_of_values(setup.encoder, config.network),
-                    setup.hypers,
-                    setup.seeds,
-                    setup.training,
-                ),
-                start_policies(setup.encoder, setup.head, config.network.hidden, setup.policy_seeds),
-                value_step=jnp.zeros((), jnp.int32),
-                finished=jnp.zeros((), jnp.int32),
-                cloning_step=jnp.zeros((), jnp.int32),
-                fingerprint=setup.fingerprint,
-            )
-        )
         state = _value_stage(state, setup, checkpointing)
         state = _finish_stage(state, setup, checkpointing)
         weighings = _weighings(state, setup, setup.training)
-        weights = sample_weights_for([w.weights for w in weighings], setup.twin_count, setup.training, config)
+        weights = sample_weights_for(
+            [w.weights for w in weighings], setup.twin_count, setup.training, setup.config
+        )
         state = _cloning_stage(state, setup, weights, checkpointing)
         held = weighings if setup.held_out is None else _weighings(state, setup, setup.held_out)
         return [

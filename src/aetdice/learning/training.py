@@ -13,10 +13,10 @@ from aetdice.datasets import dataset_of
 from aetdice.errors import InputError
 from aetdice.files import versions
 from aetdice.learning.checkpointing import Checkpointing
-from aetdice.learning.folder import check_folder, read_request, write_request
+from aetdice.learning.folder import read_request, write_request
 from aetdice.learning.run import Run, select_members
 from aetdice.learning.setup import set_up, several
-from aetdice.learning.stages import TrainingState, train_members
+from aetdice.learning.stages import TrainingState, start, train_members
 from aetdice.learning.trackers import Tracker
 from aetdice.objectives import Objective, objective_from, objective_record
 from aetdice.report.progress import Progress, console_progress
@@ -79,11 +79,11 @@ def train(
         "notes": dict(notes or {}),
         "versions": versions(),
     }
-    if out is not None:
-        check_folder(Path(out))
-        write_request(Path(out), request)
     with _shown(progress) as show, Checkpointing[TrainingState](out, show, trackers) as checkpointing:
-        members = train_members(setup, checkpointing, transform)
+        state = start(setup, checkpointing)
+        if out is not None:  # not before: the folder may hold another run
+            write_request(Path(out), request)
+        members = train_members(setup, state, checkpointing, transform)
     seconds = time.perf_counter() - started
     selections = select_members(members)
     run = Run(members, selections, algorithm, config, setup.horizon, seconds, seen.returns, request)
@@ -95,16 +95,17 @@ def train(
 def resume(folder: Path | str, progress: Progress | bool = True, trackers: Sequence[Tracker] = ()) -> Run:
     """Go on with a run that was cut off, to the same result."""
     request = read_request(Path(folder))
-    origin = request["dataset"]["origin"]
+    origin, records = request["dataset"]["origin"], [entry["record"] for entry in request["objectives"]]
     if request["format"] == 1:
         raise InputError(f"{folder} was begun by version 0.1, whose checkpoints are not read: train again")
-    if origin is None:
+    if origin is None or None in records:
+        part = "data" if origin is None else "objective"
         raise InputError(
-            f"the data of {folder} came from Python: call aetdice.train again with the same arguments"
+            f"the {part} of {folder} came from Python: call aetdice.train again with the same arguments"
         )
     return train(
         dataset_of(origin),
-        [objective_from(entry["record"] or {}) for entry in request["objectives"]],
+        [objective_from(record) for record in records],
         algorithm=request["algorithm"],
         horizon=request["horizon"],
         **request["sweeps"],

@@ -3,6 +3,7 @@
 import ast
 import functools
 import operator
+import re
 import warnings
 from collections.abc import Callable, Mapping
 
@@ -53,6 +54,9 @@ class ExpressionUtility(Utility):
     threshold: Parameter = eqx.field(converter=parameter, default=1.0)
     constants: tuple[tuple[str, float], ...] = eqx.field(static=True, default=())
 
+    def __check_init__(self) -> None:
+        _check(self.source, re.findall(r"\br\d+\b", self.source), dict(self.constants))
+
     def __call__(self, returns: Float[Array, " m"]) -> Float[Array, " n"]:
         names = _variables("r", returns) | _constants(self.constants, returns)
         return jnp.stack([_evaluate(part, names, self.threshold) for part in _components(self.source)])
@@ -73,6 +77,9 @@ class ExpressionAggregation(Aggregation):
     source: str = eqx.field(static=True)
     threshold: Parameter = eqx.field(converter=parameter, default=1.0)
     constants: tuple[tuple[str, float], ...] = eqx.field(static=True, default=())
+
+    def __check_init__(self) -> None:
+        _check(self.source, re.findall(r"\bk\d+\b", self.source), dict(self.constants))
 
     def __call__(self, k: Float[Array, " n"]) -> Float[Array, ""]:
         (part,) = _components(self.source)
@@ -124,7 +131,9 @@ def _check(source: str, variables: list[str], constants: Mapping[str, float]) ->
     for part in parts:
         _check_node(part, source, known)
     if (nested := max(map(_nested, parts))) > MOST_NESTED:
-        raise InputError(f"{source!r} has {nested} functions inside each other; at most {MOST_NESTED} are read")
+        raise InputError(
+            f"{source!r} has {nested} functions inside each other; at most {MOST_NESTED} are read"
+        )
     calls = sum(isinstance(node, ast.Call) for part in parts for node in ast.walk(part))
     if calls > MOST_CALLS:
         raise InputError(f"{source!r} has {calls} functions; at most {MOST_CALLS} are read")

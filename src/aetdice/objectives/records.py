@@ -63,15 +63,17 @@ def objective_from(record: Mapping[str, Any]) -> Objective:
     """The objective of a record; `InputError` if it is not one."""
     try:
         objective = _read(record)
-    except (TypeError, ValueError, KeyError) as error:
+        if not isinstance(objective, Objective) or objective_record(objective) is None:
+            raise ValueError("it describes none")
+    except (TypeError, ValueError, AttributeError, RecursionError) as error:
         raise InputError(f"the record of an objective cannot be read: {error}") from error
-    if not isinstance(objective, Objective):
-        raise InputError("the record of an objective cannot be read: it describes none")
     return objective
 
 
 def _read(value: Any) -> Any:
     if isinstance(value, Mapping) and "part" in value:
+        if value["part"] not in PARTS:
+            raise ValueError(f"there is no part {value['part']!r}; known: {', '.join(PARTS)}")
         return PARTS[value["part"]](**{name: _read(entry) for name, entry in value.items() if name != "part"})
     if isinstance(value, Mapping):
         return {name: np.asarray(entry, dtype=np.float64) for name, entry in value.items()}

@@ -29,7 +29,7 @@ class BatchedBody:
     ) -> None:
         self.body = find_body(body) if isinstance(body, str) else body
         self.horizon = self.body.horizon if horizon is None else horizon
-        self.objectives = self.body.objectives
+        self.objectives, self.action_shape = self.body.objectives, (self.body.action_size,)
         threads = cores() if threads is None else threads
         if self.horizon < 1:
             raise InputError(f"the horizon must be at least 1, not {self.horizon}")
