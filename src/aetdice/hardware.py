@@ -1,4 +1,4 @@
-"""The machine this runs on."""
+"""The hardware this runs on."""
 
 import os
 

@@ -59,6 +59,7 @@ class Dice(Algorithm):
         ignores: tuple[str, ...],
     ) -> None:
         finite = isinstance(flow, FiniteHorizon)
+        # D13 of docs/paper.md: time is an input of ν; the paper's heads are an ablation.
         by_head = finite and config.ablation.time != "input"
         horizon = flow.horizon if isinstance(flow, FiniteHorizon) else 1
         augmented = by_head and config.ablation.time == "augmented"

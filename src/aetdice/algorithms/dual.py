@@ -1,13 +1,6 @@
 """The dual stage of AETDICE and its relatives: ν and the slack k, down the one dual loss.
 
-Deviations from the paper's Algorithm 1, numbered in docs/paper.md:
-
-D1. two stages: the dual runs to its end before a policy is cloned from its frozen ratios;
-D2. cloning draws steps in proportion to w instead of weighting them, so no step is wasted;
-D3. β falls geometrically to its final value during the dual stage;
-D4. the ratios come from an exponential average of ν's weights;
-D5. the slack steps towards F(0) + E[w r̃] itself, instead of along the plain gradient;
-D7. a batch is made of windows of consecutive steps, which share evaluations of ν.
+The tags D3, D4, D5 and D7 below are deviations from the paper's Algorithm 1: docs/paper.md has them all.
 """
 
 from typing import NamedTuple
@@ -110,16 +103,18 @@ def update_dual(
     gradient, residuals = eqx.filter_grad(loss, has_aux=True)(state.nu)
     rate = cast(hyper.learning_rate, beta) * cosine(progress)
     nu, optimiser = descend(state.nu, gradient, state.optimiser, rate)
+    # D4: the ratios will come from an average of ν, since w is e divided by a small β.
     smooth = average(state.average, nu, jnp.minimum(cast(hyper.averaging, beta), (1 + step) / (10 + step)))
     w = ratio(residuals.ravel(), beta, setting.divergence).reshape(residuals.shape)
     mass = jnp.sum(weights * w, axis=1)
     attained = _attained(hyper, batch, mass, setting)
+    # D5: towards the attained utilities; the plain gradient is ∇²G times that, dead where G is linear.
     slack = state.slack + cast(hyper.slack_rate, beta) * (attained - state.slack)
     return DualState(nu, optimiser, smooth, slack)
 
 
 def annealed_beta(hyper: DiceHyper, progress: Float[Array, ""], setting: DualSetting) -> Float[Array, ""]:
-    """β₀^(1-s) β^s with s from 0 to 1 over the first part of training."""
+    """D3: β₀^(1-s) β^s with s from 0 to 1 over the first part of training."""
     beta = cast(hyper.beta, progress)
     first = jnp.maximum(cast(hyper.first_beta, progress), beta)
     return first * (beta / first) ** jnp.clip(progress / setting.config.annealing, 0, 1)
@@ -143,7 +138,7 @@ def entering_and_residuals(
 ) -> tuple[Float[Array, " starts"], Float[Array, " batch"]]:
     """ν where episodes start, and e of every step: one pass through the network for all of it.
 
-    The batch is made of windows of consecutive steps, so that only the last of each needs ν of its
+    D7: the batch is made of windows of consecutive steps, so only the last of each needs ν of its
     successor; where an episode ends inside a window nothing follows, and the next step is not used.
     """
     reward = step_rewards(objective.utility, batch, setting)

@@ -1,4 +1,4 @@
-"""D8: ratios from n-step residuals, for data whose paths do not merge.
+"""D8 of docs/paper.md: ratios from n-step residuals, for data whose paths do not merge.
 
 Over n steps residuals add up to μ·(what they pay) + ν(where they lead) - ν(here): all that ν says on
 the way cancels. Where no two episodes meet, the optimal ratio is the same all along an episode, so

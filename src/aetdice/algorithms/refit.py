@@ -1,4 +1,4 @@
-"""Exact refit of what ν is linear in: its constants and its scale, or its whole last layer.
+"""D6 of docs/paper.md: exact refit of what ν is linear in, its constants and scale or its last layer.
 
 Given features, be it one (the network's own output) or those of its last hidden layer, and a
 constant per time step, ν is linear in what remains and the dual is convex in it: Newton's method

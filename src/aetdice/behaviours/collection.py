@@ -20,7 +20,7 @@ UNCHANGED = 0.35
 SCALES = (0.35, 1.65)
 """Otherwise it is the expert's times one number from this range."""
 UNSTABLE = 0.25
-"""Share of the trajectories that falter."""
+"""Share of the trajectories that are weak."""
 STRENGTHS = (0.3, 0.6)
 """What is left of their actions, one number from this range for all of a trajectory: walkers fall."""
 

@@ -1,4 +1,4 @@
-"""Bodies that walk without pause: every episode that ends makes room for a new one."""
+"""Rollouts without pause: every episode that ends makes room for a new one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

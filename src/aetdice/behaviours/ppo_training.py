@@ -1,4 +1,4 @@
-"""Train a behaviour policy: walk, learn, normalise, and save in between."""
+"""Train a behaviour policy: roll out, learn, normalise, and save in between."""
 
 import dataclasses
 import time

@@ -61,7 +61,7 @@ def augment(episodes: Episodes, utility: Utility, horizon: int) -> Transitions:
 def transformed_rewards(
     utility: Utility, accrued: Float[Array, "steps m"], next_accrued: Float[Array, "steps m"]
 ) -> Float[Array, "steps n"]:
-    """r̃ = F(R_acc + r) - F(R_acc) of every step (paper: def:augmented_reward, for every t)."""
+    """r̃ = F(R_acc + r) - F(R_acc) (paper: def:augmented_reward), at t = 0 too: D10 of docs/paper.md."""
     return jax.vmap(utility)(next_accrued) - jax.vmap(utility)(accrued)
 
 
@@ -81,7 +81,8 @@ def censoring_weights(episodes: Episodes, horizon: int) -> Float[np.ndarray, " h
     Π_{u≤t} (1 - censored at u / could have gone on to u), so that the mass at t,
     c_t = Σ_{steps at t} weight, satisfies c_{t+1} = c_t - (mass that terminates at t) for any
     mix of terminations and cuts. Without terminations N Q_t is the number of episodes not
-    censored by t; without cuts it is N. It assumes that cuts do not depend on the behaviour.
+    censored by t; without cuts it is N. It assumes that cuts do not depend on the behaviour (D14 of
+    docs/paper.md).
     """
     censored = episodes.truncated & ~episodes.terminated & (episodes.lengths < horizon)
     going_on = (

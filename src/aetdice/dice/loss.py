@@ -42,8 +42,8 @@ def dual_loss(
     """E[ν(s̃_0)] + Σ d^D βφ*₊(e/β) + μ·F(0) + G*(-μ), minimised over ν and the slack k.
 
     μ = ∇G(k) (the slack form), exact for every concave G; a linear G has μ = its weights and
-    G* = 0 whatever the slack. The residuals must be taken at the same μ. Weights divide by the
-    number of episodes, not of steps (paper: eq:aetdice_dual_final).
+    G* = 0 whatever the slack. The residuals must be taken at the same μ. The weights
+    divide by the number of episodes, not of steps: D9 of docs/paper.md (paper: eq:aetdice_dual_final).
     """
     mu = multiplier(aggregation, slack)
     scale = cast(beta, residuals)

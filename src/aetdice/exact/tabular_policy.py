@@ -181,5 +181,5 @@ def normalised(
 def _draw(rng: np.random.Generator, probabilities: Float[np.ndarray, "rows c"]) -> Int[np.ndarray, " rows"]:
     """One column per row, by its probability; never one of probability 0."""
     cumulative = np.cumsum(probabilities, axis=1)
-    dart = rng.random(len(cumulative))[:, None] * cumulative[:, -1:]
-    return np.argmax(cumulative > dart, axis=1)
+    uniform = rng.random(len(cumulative))[:, None] * cumulative[:, -1:]
+    return np.argmax(cumulative > uniform, axis=1)

@@ -20,6 +20,7 @@ def sample_weights_for(
 ) -> SampleWeights:
     """What every policy learns from: a share `floor` as the behaviour has it, the rest by its weights.
 
+    D2 of docs/paper.md: steps are drawn in proportion to w instead of weighting uniform draws.
     π(a|s̃) is the same for any factor of w that depends on s̃ alone, so the mass that time steps
     conserve may be corrected before, and early steps be drawn more often. Twins see the plain data.
     """

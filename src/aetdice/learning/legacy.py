@@ -48,7 +48,7 @@ CHANGED: dict[str, Callable[[Any], Any]] = {
     "foresight": lambda ahead: ahead + 1,
     "extraction": lambda kind: kind == "weighted",
 }
-"""Settings whose values have another meaning now: steps after the own one, and how lessons were shown."""
+"""Settings whose values have another meaning now: steps after the own one, and how samples were weighted."""
 
 
 def converted_config(flat: Mapping[str, Any]) -> TrainingConfig:

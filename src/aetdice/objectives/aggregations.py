@@ -38,7 +38,7 @@ class ClosedAggregation(Aggregation):
 
 
 def multiplier(aggregation: Aggregation, slack: Float[Array, " n"]) -> Float[Array, " n"]:
-    """μ = ∇G(k): the slack form's multiplier, feasible by construction."""
+    """μ = ∇G(k): the slack form's multiplier, feasible by construction (D11 of docs/paper.md)."""
     return jax.grad(lambda k: aggregation(k))(slack)
 
 

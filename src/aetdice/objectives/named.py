@@ -55,7 +55,7 @@ def bsr(
 ) -> Objective:
     """Balanced scalarised return Σ w_i u_α(E[u_{1-α}(R_i)]) (paper: eq:bsr).
 
-    `bsr(0)` is ESR and `bsr(1)` is SER, exactly. The printed family tends to ESR - m and to
+    `bsr(0)` is ESR and `bsr(1)` is SER, exactly (D12 of docs/paper.md). The printed family tends to ESR - m and to
     Σ log(E[R_i] - 1) at its ends instead, because u_0(x) = x - 1; so a sweep over a traced α
     jumps there, and only there. `threshold` is F's, `aggregation_threshold` G's.
     """
@@ -98,8 +98,8 @@ def safe_cobb_douglas(
 ) -> Objective:
     """log E[R_0^ρ / R_1^{1-ρ}] + log E[(R_2 - safety·H) / H]: efficiency that stays safe.
 
-    Both utilities are of order one: the efficiency times `efficiency_scale`, the safety margin
-    divided by the horizon. `log_inside` moves the logarithm of the safety margin inside its
+    Both utilities are of order one (D16 of docs/paper.md): the efficiency times `efficiency_scale`,
+    the safety margin divided by the horizon. `log_inside` moves the logarithm of the safety margin inside its
     expectation, log E[…] + E[log((R_2 - safety·H) / H)], as the paper's text has it.
     """
     _require_positive("horizon", horizon)
