@@ -6,12 +6,11 @@ import re
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.training import leaves, parameters, tiny_run
+from support.training import leaves, parameters, tiny_episodes, tiny_run
 
-from aetdice import InputError, bsr, esr, lsr, ser
-from aetdice.algorithms.dice import ALGORITHMS, BETA
-from aetdice.config import TrainingConfig
-from aetdice.evaluation.policy import Policy
+from aetdice import InputError, TrainingConfig, bsr, esr, load_policy, lsr, ser, train
+from aetdice.algorithms import ALGORITHMS
+from aetdice.algorithms.dice import BETA
 from aetdice.learning.setup import algorithm_for
 
 OBJECTIVE = lsr((1.0, 0.5))
@@ -20,7 +19,7 @@ SWEEPS = {name: make(3, TrainingConfig()).sweeps for name, make in ALGORITHMS.it
 FOREIGN = {name: ({"beta", "expectile", "temperature"} - set(own)) for name, own in SWEEPS.items()}
 
 
-def lesson(name, **changes):
+def run_of(name, **changes):
     return tiny_run(**{"algorithm": name, "objective": OBJECTIVE, "beta": None, **changes})
 
 
@@ -31,7 +30,7 @@ def name(request):
 
 @pytest.fixture(scope="module")
 def run(name):
-    return lesson(name, beta=0.1 if "beta" in SWEEPS[name] else None)
+    return run_of(name, beta=0.1 if "beta" in SWEEPS[name] else None)
 
 
 def test_diagnostics_are_finite(run, name):
@@ -46,8 +45,8 @@ def test_diagnostics_are_finite(run, name):
 
 def test_policy_is_saved_with_all_it_needs_and_acts_the_same(run, tmp_path):
     run.policy.save(tmp_path / "policy.npz")
-    one, other = run.policy, Policy.load(tmp_path / "policy.npz")
-    assert all(map(np.array_equal, leaves(one.policy), leaves(other.policy)))
+    one, other = run.policy, load_policy(tmp_path / "policy.npz")
+    assert all(map(np.array_equal, leaves(one.network), leaves(other.network)))
     assert other.details == one.details
     for acting in (one, other):
         acting.reset(seed=4)
@@ -62,9 +61,9 @@ def test_policy_is_saved_with_all_it_needs_and_acts_the_same(run, tmp_path):
 
 def test_twin_is_plain_cloning_of_the_same_form(run):
     assert run.twin.details == {**run.policy.details, "twin": True}
-    shapes = [[leaf.shape for leaf in leaves(acting.policy)] for acting in (run.policy, run.twin)]
+    shapes = [[leaf.shape for leaf in leaves(acting.network)] for acting in (run.policy, run.twin)]
     assert shapes[0] == shapes[1]
-    assert run.twin.policy.encoder.use_time == run.policy.policy.encoder.use_time
+    assert run.twin.network.encoder.use_time == run.policy.network.encoder.use_time
 
 
 class Cut(Exception):
@@ -73,17 +72,17 @@ class Cut(Exception):
 
 def test_cut_run_resumes_to_the_same_bits(run, name, tmp_path):
     beta = 0.1 if "beta" in SWEEPS[name] else None
-    for stage in ("values", "polish", "cloning"):
+    for stage in ("values", "refit", "cloning"):
 
-        def report(found, *_, stage=stage):
+        def cut(found, *_, stage=stage):
             if found == stage:
                 raise Cut
 
         if stage == "values" and name == "bc":
             continue
         with pytest.raises(Cut):
-            lesson(name, beta=beta, out=tmp_path, report=report)
-    again = lesson(name, beta=beta, out=tmp_path)
+            run_of(name, beta=beta, out=tmp_path, progress=cut)
+    again = run_of(name, beta=beta, out=tmp_path)
     assert all(map(np.array_equal, parameters(again), parameters(run)))
     assert again.members[0].diagnostics == run.members[0].diagnostics
 
@@ -93,11 +92,11 @@ VALUES = {"beta": (0.5, 2.0), "expectile": (0.6, 0.9), "temperature": (1.0, 3.0)
 
 def test_population_is_its_members_trained_alone(name):
     own = {hyper: VALUES[hyper] for hyper in SWEEPS[name]}
-    together = lesson(name, seed=[0, 1], **own)
+    together = run_of(name, seed=[0, 1], **own)
     assert len(together.members) == 2 ** (1 + len(own))
     for index in (1, len(together.members) - 2):
         given = together.members[index].params
-        alone = lesson(name, seed=given["seed"], **{hyper: given[hyper] for hyper in own})
+        alone = run_of(name, seed=given["seed"], **{hyper: given[hyper] for hyper in own})
         assert alone.members[0].params == given
         pairs = zip(parameters(alone), leaves(*map(policies, [together.members[index]])), strict=True)
         for one, other in pairs:
@@ -105,7 +104,7 @@ def test_population_is_its_members_trained_alone(name):
 
 
 def policies(member):
-    return member.policy.policy, member.twin.policy
+    return member.policy.network, member.twin.network
 
 
 @pytest.mark.parametrize(
@@ -114,7 +113,7 @@ def policies(member):
 def test_hyper_parameter_of_another_algorithm_is_refused(name, hyper):
     takes = ", ".join(SWEEPS[name]) or "no hyper-parameters of its own"
     with pytest.raises(InputError, match=f"^this algorithm has no {hyper}; it takes {takes}$"):
-        lesson(name, **{hyper: 0.5})
+        run_of(name, **{hyper: 0.5})
 
 
 AETDICE = "use aetdice"
@@ -136,7 +135,7 @@ REFUSED = [
 @pytest.mark.parametrize(("name", "objective", "message"), REFUSED)
 def test_objective_of_another_regime_is_refused(name, objective, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        lesson(name, objective=objective)
+        run_of(name, objective=objective)
 
 
 @pytest.mark.parametrize("objective", [lsr(), ser(), esr(), bsr(0.5)], ids=lambda o: o.short_name)
@@ -158,19 +157,19 @@ def test_what_is_not_refused_is_taken(objective):
 )
 def test_value_out_of_range_is_refused(change, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        lesson("esr-iql", **change)
+        run_of("esr-iql", **change)
 
 
 def test_unknown_algorithm_is_refused():
     known = ", ".join(ALGORITHMS)
     with pytest.raises(InputError, match=f"^unknown algorithm 'ppo'; known algorithms: {known}$"):
-        lesson("ppo")
+        train(tiny_episodes(), OBJECTIVE, algorithm="ppo")
 
 
 def test_default_beta_of_a_discounted_flow_is_per_unit_of_entering_mass():
     """The same trade of return for divergence: a discounted flow has 1/(1 - γ) times less mass."""
-    config = TrainingConfig(gamma=0.95)
-    assert algorithm_for("aetdice", 3, config).sweeps == {"beta": BETA}
+    config = TrainingConfig().adapted({"dual.gamma": 0.95})
+    assert algorithm_for("aetdice", 3, TrainingConfig()).sweeps == {"beta": BETA}
     for name in ("optidice", "fairdice"):
         assert algorithm_for(name, 3, config).sweeps["beta"] == pytest.approx(20 * BETA)
 
@@ -179,14 +178,14 @@ def test_default_beta_of_a_discounted_flow_is_per_unit_of_entering_mass():
 
 
 def test_fairdice_of_a_linear_objective_is_optidice():
-    one, other = (lesson(name, beta=0.1) for name in ("optidice", "fairdice"))
+    one, other = (run_of(name, beta=0.1) for name in ("optidice", "fairdice"))
     assert one.members[0].diagnostics == other.members[0].diagnostics
     assert all(map(np.array_equal, parameters(one), parameters(other)))
 
 
 @pytest.mark.parametrize("name", ["optidice", "fairdice"])
 def test_policy_of_a_discounted_flow_sees_the_observation_only(name):
-    policy, place = lesson(name, beta=0.1).policy.policy, jnp.ones(1, jnp.int32)
+    policy, place = run_of(name, beta=0.1).policy.network, jnp.ones(1, jnp.int32)
     one = policy.outputs(place, jnp.zeros(2), jnp.zeros((), jnp.int32))
     other = policy.outputs(place, jnp.asarray([3.0, -7.0]), jnp.asarray(2, jnp.int32))
     np.testing.assert_array_equal(one, other)
@@ -197,28 +196,28 @@ def test_policy_of_a_discounted_flow_sees_the_observation_only(name):
 
 
 def test_cloning_is_its_own_twin():
-    run = lesson("bc", objective=ser())
-    assert all(map(np.array_equal, leaves(run.policy.policy), leaves(run.twin.policy)))
+    run = run_of("bc", objective=ser())
+    assert all(map(np.array_equal, leaves(run.policy.network), leaves(run.twin.network)))
     assert run.members[0].diagnostics["distance_to_twin"] == 0
     assert run.verdict == (True, "This is plain cloning.")
 
 
 def test_cloning_takes_an_objective_without_parameters():
-    run = lesson("bc", objective=type(ser())(lambda returns: returns, lambda k: k.sum()))
+    run = run_of("bc", objective=type(ser())(lambda returns: returns, lambda k: k.sum()))
     assert len(run.members) == 1
 
 
 def test_cold_temperature_is_cloning():
     """exp(0 · A) = 1 for every step."""
-    run = lesson("esr-iql", temperature=0.0)
-    assert all(map(np.array_equal, leaves(run.policy.policy), leaves(run.twin.policy)))
+    run = run_of("esr-iql", temperature=0.0)
+    assert all(map(np.array_equal, leaves(run.policy.network), leaves(run.twin.network)))
     assert run.verdict.words.endswith("cloning; use a larger temperature or expectile.")
 
 
 @pytest.fixture(scope="module")
 def far():
     """Two objectives, each with a β that moves the policy and one that does not."""
-    return lesson("aetdice", objective=[OBJECTIVE, lsr((0.5, 1.0))], beta=[0.1, 1e7])
+    return run_of("aetdice", objective=[OBJECTIVE, lsr((0.5, 1.0))], beta=[0.1, 1e7])
 
 
 def test_as_beta_grows_aetdice_becomes_cloning(far):

@@ -1,7 +1,5 @@
 """Drawing steps by their weight, and the weights that the ratios give them."""
 
-from dataclasses import replace
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -12,23 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.training import TINY, leaves, parameters, tiny_episodes, tiny_run
 
-from aetdice import InputError, augment
-from aetdice.algorithms.cloning import draw, cumulative_shares, drop_units
-from aetdice.config import TrainingConfig
+from aetdice import InputError, TrainingConfig, augment
+from aetdice.algorithms.cloning import drop_units
+from aetdice.algorithms.sampling import cumulative_shares, sample_rows
 from aetdice.data.device import to_device
 from aetdice.dice import FiniteHorizon
 from aetdice.envs import FairTaxi
 from aetdice.envs.fair_taxi.collection import collect_fair_taxi
+from aetdice.learning.extraction import sample_weights_for
 from aetdice.networks import Categorical, Encoder, PolicyNetwork
 from aetdice.objectives import Identity
-from aetdice.learning.setup import sample_weights_for
 
 KEY = jax.random.key(0)
 
 
 def drawn(weights, count=200_000, key=KEY):
     """How often each row comes up."""
-    rows = draw(jnp.asarray(cumulative_shares(np.asarray(weights, float))), key, count)
+    rows = sample_rows(jnp.asarray(cumulative_shares(np.asarray(weights, float))), key, count)
     return np.bincount(rows, minlength=len(weights))
 
 
@@ -49,7 +47,7 @@ def test_weights_of_very_different_size_keep_their_shares():
 
 def test_half_a_million_rows_are_drawn_evenly():
     """Cumulative sums in float32 would lose most of them."""
-    rows = np.asarray(draw(jnp.asarray(cumulative_shares(np.ones(500_000))), KEY, 500_000))
+    rows = np.asarray(sample_rows(jnp.asarray(cumulative_shares(np.ones(500_000))), KEY, 500_000))
     assert len(np.unique(rows)) / 500_000 == pytest.approx(1 - np.exp(-1), abs=5e-3)
     assert rows.mean() == pytest.approx(250_000, rel=5e-3)
 
@@ -59,88 +57,88 @@ def test_row_without_weight_is_never_drawn(weights):
     assert not np.any(drawn(weights, 2000)[np.asarray(weights) == 0])
 
 
-@pytest.mark.parametrize("dart", [0, 2**32 - 1])
-def test_not_even_the_outermost_darts_hit_a_row_without_weight(monkeypatch, dart):
-    monkeypatch.setattr(jax.random, "bits", lambda key, shape, dtype: jnp.full(shape, dart, dtype))
+@pytest.mark.parametrize("bits", [0, 2**32 - 1])
+def test_not_even_the_outermost_numbers_hit_a_row_without_weight(monkeypatch, bits):
+    monkeypatch.setattr(jax.random, "bits", lambda key, shape, dtype: jnp.full(shape, bits, dtype))
     assert set(np.flatnonzero(drawn([0.0, 1.0, 0.0, 2.0, 0.0], 10))) <= {1, 3}
 
 
 @pytest.mark.parametrize("weights", [[0.0, 0.0], [1.0, np.nan], [np.inf, 1.0], [1.0, -2.0]])
-def test_lottery_without_proper_weights_is_refused(weights):
+def test_improper_weights_are_refused(weights):
     with pytest.raises(InputError, match="weights"):
         cumulative_shares(np.array(weights))
 
 
-# From ratios to tickets.
+# From ratios to sample weights.
 
 DATA = to_device(augment(tiny_episodes(), Identity(), 3))
 RATIOS = np.random.default_rng(0).gamma(1.0, size=DATA.steps.count)
 
 
-def lessons(ratios, floor=0.01, extraction="drawn", early=0.0):
+def sample_weights(ratios, floor=0.01, weighted_loss=False, early=0.0):
     mass = DATA.steps.weight * jnp.asarray(ratios, jnp.float32)
     balanced = FiniteHorizon(3).balance(mass, DATA.steps.time, DATA.steps.terminated)
-    return sample_weights_for([balanced], 1, DATA, TrainingConfig(floor=floor, extraction=extraction, early=early))
+    settings = {
+        "extraction.floor": floor,
+        "extraction.early_oversampling": early,
+        "ablation.weighted_loss": weighted_loss,
+    }
+    return sample_weights_for([balanced], 1, DATA, TrainingConfig().adapted(settings))
 
 
-def tickets(ratios, floor=0.01):
-    return np.asarray(lessons(ratios, floor).tickets[0]).astype(np.int64)
+def shares(weights, policy=0):
+    """How often each step is drawn for a policy."""
+    return np.diff(np.asarray(weights.cdf[policy], np.int64), prepend=0) / 2**32
 
 
 def test_weights_in_the_loss_teach_what_drawing_teaches():
     """Share drawn × weight in the loss is the same product, however it is split."""
-    drawn, weighted = lessons(RATIOS), lessons(RATIOS, extraction="weighted")
-    assert drawn.weights is None
+    drawn, weighted = sample_weights(RATIOS), sample_weights(RATIOS, weighted_loss=True)
+    assert drawn.loss_weights is None
     for policy in range(2):
-        shares = np.diff(np.asarray(weighted.tickets[policy], np.int64), prepend=0) / 2**32
-        taught = shares * np.asarray(weighted.weights[policy])
-        expected = np.diff(np.asarray(drawn.tickets[policy], np.int64), prepend=0) / 2**32
-        np.testing.assert_allclose(taught, expected, atol=1e-6)
+        taught = shares(weighted, policy) * np.asarray(weighted.loss_weights[policy])
+        np.testing.assert_allclose(taught, shares(drawn, policy), atol=1e-6)
 
 
 def test_the_twin_is_taught_the_data_as_it_is():
-    shares = np.diff(np.asarray(lessons(RATIOS).tickets[1], np.int64), prepend=0) / 2**32
-    np.testing.assert_allclose(shares, 1 / DATA.steps.count, atol=1e-8)
+    np.testing.assert_allclose(shares(sample_weights(RATIOS), 1), 1 / DATA.steps.count, atol=1e-8)
 
 
 @pytest.mark.parametrize("early", [0.3, 1.0])
-def test_early_lessons_differ_by_a_factor_of_each_time_step_that_favours_the_first(early):
+def test_early_oversampling_is_a_factor_of_each_time_step_that_favours_the_first(early):
     for policy in range(2):
-        plain, oversample_early = (
-            np.diff(np.asarray(lessons(RATIOS, early=share).tickets[policy], np.int64), prepend=0)
-            for share in (0.0, early)
-        )
-        factors = [(oversample_early / plain)[np.asarray(DATA.steps.time) == time] for time in range(3)]
+        plain, more = (shares(sample_weights(RATIOS, early=share), policy) for share in (0.0, early))
+        factors = [(more / plain)[np.asarray(DATA.steps.time) == time] for time in range(3)]
         for factor in factors:
             np.testing.assert_allclose(factor, factor[0], rtol=1e-3, atol=1e-6)
         assert factors[0][0] > 1 > factors[1][0]
-        first = oversample_early[np.asarray(DATA.steps.time) == 0].sum() / oversample_early.sum()
+        first = more[np.asarray(DATA.steps.time) == 0].sum() / more.sum()
         assert first == pytest.approx(early + (1 - early) / 3, abs=1e-3)
 
 
 def test_ratios_that_are_all_zero_teach_nothing():
     with pytest.raises(InputError, match="every ratio is zero"):
-        lessons(np.zeros_like(RATIOS))
+        sample_weights(np.zeros_like(RATIOS))
 
 
 def test_extraction_ignores_a_factor_of_each_time_step():
-    """π(a|s̃) cannot depend on it, so neither do the lessons."""
+    """π(a|s̃) cannot depend on it, so neither do the sample weights."""
     factor = np.array([0.1, 1.0, 30.0])[np.asarray(DATA.steps.time)]
-    assert np.abs(tickets(RATIOS) - tickets(factor * RATIOS)).max() < 2**32 * 1e-6
+    one, other = (np.cumsum(shares(sample_weights(ratios))) for ratios in (RATIOS, factor * RATIOS))
+    assert np.abs(one - other).max() < 1e-6
 
 
 @pytest.mark.parametrize("floor", [0.0, 0.01, 1.0])
 def test_every_time_step_is_taught_as_often_as_it_was_recorded(floor):
-    shares = np.diff(tickets(RATIOS, floor), prepend=0) / 2**32
-    by_time = np.bincount(DATA.steps.time, shares)
+    by_time = np.bincount(DATA.steps.time, shares(sample_weights(RATIOS, floor)))
     np.testing.assert_allclose(by_time, np.full(3, 1 / 3), atol=1e-6)
 
 
 def test_floor_is_the_share_of_the_behaviour():
     ratios = np.where(np.arange(RATIOS.size) < 30, 1.0, 0.0)
     for floor in (0.0, 0.2):
-        shares = np.diff(tickets(ratios, floor), prepend=0) / 2**32
-        assert shares[30:].sum() == pytest.approx(floor * 120 / 150, abs=1e-6)
+        found = shares(sample_weights(ratios, floor))
+        assert found[30:].sum() == pytest.approx(floor * 120 / 150, abs=1e-6)
 
 
 # The dataset of Fair-Taxi.
@@ -148,8 +146,8 @@ def test_floor_is_the_share_of_the_behaviour():
 TAXI = FairTaxi(size=3, origins=((0, 0), (2, 2)), destinations=((0, 1), (2, 1)), start=(1, 1), horizon=8)
 
 
-def test_thinned_policy_lacks_a_share_of_its_hidden_units():
-    encoder = Encoder(None, 3, True, True, np.zeros(2), np.ones(2), np.ones(2))
+def test_policy_under_dropout_lacks_a_share_of_its_hidden_units():
+    encoder = Encoder(None, 3, True, True, np.zeros(2), np.ones(2), np.ones(2), 0, 8)
     policy = PolicyNetwork(encoder, Categorical(4), (500, 400), KEY)
     policy = eqx.tree_at(lambda p: p.net.weights[2], policy, jnp.ones((400, 4)))
     into, middle, out = drop_units(policy, 0.25, KEY).net.weights
@@ -161,25 +159,32 @@ def test_thinned_policy_lacks_a_share_of_its_hidden_units():
     assert not np.array_equal(drop_units(policy, 0.25, jax.random.key(1)).net.weights[2], out)
 
 
-def test_dropout_changes_what_is_learned_and_nothing_else_does():
-    plain, again, thin = (parameters(tiny_run(config=replace(TINY, dropout=d))) for d in (0.0, 0.0, 0.3))
-    assert all(np.array_equal(a, b) for a, b in zip(plain, again, strict=True))
-    assert not all(np.array_equal(a, b) for a, b in zip(plain, thin, strict=True))
+@pytest.fixture(scope="module")
+def usual():
+    """What training with the tiny configuration learns."""
+    return parameters(tiny_run())
+
+
+def learned(settings):
+    return parameters(tiny_run(config=TINY.adapted(settings)))
+
+
+def test_dropout_changes_what_is_learned_and_nothing_else_does(usual):
+    again, dropped = (learned({"extraction.dropout": share}) for share in (0.0, 0.3))
+    assert all(np.array_equal(a, b) for a, b in zip(usual, again, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(usual, dropped, strict=True))
 
 
 def test_a_policy_that_only_warms_up_is_its_twin():
-    [member] = tiny_run(config=replace(TINY, warm_up=1.0)).members
-    for own, other in zip(leaves(member.policy.policy), leaves(member.twin.policy), strict=True):
+    [member] = tiny_run(config=TINY.adapted({"extraction.warm_up": 1.0})).members
+    for own, other in zip(leaves(member.policy.network), leaves(member.twin.network), strict=True):
         np.testing.assert_array_equal(own, other)
 
 
-def test_warming_up_ends_where_it_should_whatever_the_chunks():
-    cold, *warm = (
-        parameters(tiny_run(config=replace(TINY, warm_up=share, chunk=chunk)))
-        for share, chunk in ((0.0, TINY.chunk), (0.3, TINY.chunk), (0.3, 7))
-    )
-    assert not all(np.array_equal(a, b) for a, b in zip(cold, warm[0], strict=True))
-    for a, b in zip(*warm, strict=True):
+def test_warming_up_ends_where_it_should_whatever_the_chunks(usual):
+    one, other = (learned({"extraction.warm_up": 0.3, "trainer.chunk": chunk}) for chunk in (25, 10))
+    assert not all(np.array_equal(a, b) for a, b in zip(usual, one, strict=True))
+    for a, b in zip(one, other, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
 

@@ -4,12 +4,12 @@ import jax
 import numpy as np
 import pytest
 
-from aetdice import TrainingConfig, bsr
+from aetdice import Member, Policy, Run, TrainingConfig, Verdict, bsr
+from aetdice.learning.run import select_members as select
+from aetdice.learning.selection import FIRST, ONLY, RULE
 from aetdice.networks import Categorical, Encoder, PolicyNetwork
-from aetdice.evaluation.policy import Policy
-from aetdice.learning.run import FIRST, ONLY, RULE, Member, Run, Verdict, select
 
-ENCODER = Encoder((1,), 1, True, True, np.zeros(1), np.ones(1), np.ones(2))
+ENCODER = Encoder((1,), 1, True, True, np.zeros(1), np.ones(1), np.ones(2), 0, 8)
 ANYONE = Policy(PolicyNetwork(ENCODER, Categorical(2), (2,), jax.random.key(0)))
 SOUND = {
     "mass_violation": 0.01,

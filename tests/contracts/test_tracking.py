@@ -43,7 +43,7 @@ def rows(folder):
 def test_one_line_per_chunk(tracked):
     chunks = [25, 50, 75, 100]
     assert [row["step"] for row in rows(tracked[0]) if row["stage"] == "values"] == chunks
-    assert [row["step"] for row in rows(tracked[0]) if row["stage"] == "polish"] == [1, 2, 3, 4]
+    assert [row["step"] for row in rows(tracked[0]) if row["stage"] == "refit"] == [1, 2, 3, 4]
     assert [row["step"] for row in rows(tracked[0]) if row["stage"] == "cloning"] == chunks
     assert len(rows(tracked[0])) == 12
 
@@ -90,7 +90,7 @@ def test_trackers_are_closed_when_a_run_is_cut():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        tiny_run(trackers=[own], report=cut, **MEMBERS)
+        tiny_run(trackers=[own], progress=cut, **MEMBERS)
     assert own.closed == 1
 
 
@@ -153,7 +153,7 @@ def test_weights_and_biases_get_one_run_with_everything_in_it(monkeypatch):
 
     fake.init = init
     monkeypatch.setitem(sys.modules, "wandb", fake)
-    tracker, own = WeightsAndBiases("mine", {"batch": TINY.batch}), Everything()
+    tracker, own = WeightsAndBiases("mine", {"batch": TINY.dual.batch}), Everything()
     assert isinstance(tracker, Tracker)
     tiny_run(trackers=[tracker, own], **MEMBERS)
     assert told.init == [{"project": "mine", "config": {"batch": 16}}]
