@@ -10,6 +10,8 @@ from rich.console import Console
 from aetdice.report.progress import console_progress
 from aetdice.studies import STUDIES
 from aetdice.studies.parts import complete
+from aetdice.studies.populations import parts_of
+from aetdice.studies.reporting import report
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,7 @@ class Reproduce:
     """Run a study of the paper; what is done already in the folder is not done again."""
 
     study: tyro.conf.Positional[Literal[*STUDIES]]  # type: ignore[valid-type]
+    """Which study."""
     out: Path | None = None
     """Where results, figures and checkpoints go (default: reproduce/STUDY, or …-quick)."""
     quick: bool = False
@@ -27,12 +30,12 @@ class Reproduce:
     """Name the parts and stop."""
 
     def run(self) -> None:
-        study = STUDIES[self.study]
-        parts = study.quick() if self.quick else study.full()
+        study = STUDIES[self.study](self.quick)
+        parts = parts_of(study)
         if self.list:
             print("\n".join(part.name for part in parts))
             return
         folder = self.out or Path("reproduce") / (f"{self.study}-quick" if self.quick else self.study)
         with console_progress() as progress:
             results = complete(parts, folder, self.part, progress)
-        Console().print(study.show(results, folder))
+        Console().print(report(study, results, folder))

@@ -59,7 +59,7 @@ def solve(
         ends = np.concatenate([layer.accrued[layer.final] for layer in space.layers])
         check_objective(objective, ends)
     payoffs = _payoffs(space, objective)
-    aggregate = _smooth(objective.aggregation)
+    aggregate = smooth(objective.aggregation)
 
     x = np.asarray(in_float64(objective.utility)(np.zeros(space.momdp.reward.shape[3])))
     choices: list[Choice] = []
@@ -102,7 +102,8 @@ def solve(
     )
 
 
-def _smooth(aggregation: Aggregation) -> SmoothFunction:
+def smooth(aggregation: Aggregation) -> SmoothFunction:
+    """G with its derivatives, in double precision."""
 
     def function(k: Float[np.ndarray, " n"]) -> tuple[float, np.ndarray, np.ndarray]:
         value, gradient, hessian = in_float64(second_order)(aggregation, k)

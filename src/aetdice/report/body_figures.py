@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from aetdice.files import write_whole
-from aetdice.report.figures import pyplot
+from aetdice.report.figures import pyplot, save_figure
 
 COLOURS = {"A": "#2077b4", "B": "#e67314", "C": "#4c9a5b", "other": "#9aa0aa"}
 SHADES = ("#b04a4a", "#2077b4", "#e0a800", "#4c9a5b")
 
 
-def path_panels(path: Path, panels: Mapping[str, Mapping[str, Any]], title: str) -> None:
+def path_panels(path: Path | str, panels: Mapping[str, Mapping[str, Any]], title: str) -> None:
     """One panel per policy: x-y paths of episodes in the colour of their behaviour, shares in the corner.
 
-    A panel has `shares` by behaviour and `paths`, each with its `behaviour` and its `way`.
+    A panel has `shares` by behaviour and `paths`, each with its `behaviour` and its `path`.
     """
     plt = pyplot()
     figure, row = plt.subplots(
@@ -24,9 +23,9 @@ def path_panels(path: Path, panels: Mapping[str, Mapping[str, Any]], title: str)
         sharey=True,
     )  # fmt: skip
     for axes, (name, panel) in zip(row[0], panels.items(), strict=True):
-        for walked in panel["paths"]:
-            x, y = np.array(walked["way"]).T
-            axes.plot(x, y, color=COLOURS[walked["behaviour"]], lw=0.8, alpha=0.6)
+        for episode in panel["paths"]:
+            x, y = np.array(episode["path"]).T
+            axes.plot(x, y, color=COLOURS[episode["behaviour"]], lw=0.8, alpha=0.6)
         words = "\n".join(f"{kind}  {share:.0%}" for kind, share in panel["shares"].items())
         axes.text(0.97, 0.97, words, transform=axes.transAxes, ha="right", va="top", fontsize=8)
         axes.set_title(name, fontsize=9, loc="left")
@@ -34,12 +33,11 @@ def path_panels(path: Path, panels: Mapping[str, Mapping[str, Any]], title: str)
         axes.spines[["top", "right"]].set_visible(False)
     row[0, 0].set_ylabel("y")
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    write_whole(path, lambda partial: figure.savefig(partial, dpi=160))
-    plt.close(figure)
+    save_figure(path, figure)
 
 
 def collapse_panels(
-    path: Path, panels: Mapping[str, Mapping[str, Any]], times: Sequence[int], title: str
+    path: Path | str, panels: Mapping[str, Mapping[str, Any]], times: Sequence[int], title: str
 ) -> None:
     """The share of episodes still up over time, then for each policy the torso's height in some of them.
 
@@ -62,5 +60,4 @@ def collapse_panels(
     row[0, 0].yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     row[0, 0].spines[["top", "right"]].set_visible(False)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    write_whole(path, lambda partial: figure.savefig(partial, dpi=160))
-    plt.close(figure)
+    save_figure(path, figure)

@@ -26,8 +26,14 @@ def pyplot() -> Any:
     return matplotlib.pyplot
 
 
+def save_figure(path: Path | str, figure: Any) -> None:
+    """Write a figure whole or not at all, and forget it."""
+    write_whole(Path(path), lambda partial: figure.savefig(partial, dpi=160))
+    pyplot().close(figure)
+
+
 def return_distributions(
-    path: Path, returns: Float[np.ndarray, "n m"], objectives: Sequence[str], title: str
+    path: Path | str, returns: Float[np.ndarray, "n m"], objectives: Sequence[str], title: str
 ) -> None:
     """A dataset's return vectors: two objectives as a scatter with marginals, more of them pair by pair."""
     if returns.shape[1] < 2 or returns.shape[1] != len(objectives):
@@ -36,8 +42,7 @@ def return_distributions(
     draw = _joint if len(objectives) == 2 else _pairs
     figure = draw(plt, returns, [f"R of {name}" for name in objectives])
     figure.suptitle(f"{title}: returns of {len(returns):,} episodes", x=0.02, ha="left", fontsize=11)
-    write_whole(path, lambda partial: figure.savefig(partial, dpi=160))
-    plt.close(figure)
+    save_figure(path, figure)
 
 
 def _joint(plt: Any, returns: Float[np.ndarray, "n 2"], labels: Sequence[str]) -> Any:
@@ -94,7 +99,7 @@ def _hex(objective: int) -> str:
 
 
 def share_bars(
-    path: Path, shares: Mapping[str, Mapping[str, Mapping[str, float]]], title: str, label: str
+    path: Path | str, shares: Mapping[str, Mapping[str, Mapping[str, float]]], title: str, label: str
 ) -> None:
     """Behaviours side by side: for every setting one stacked bar per source (learner, exact, …)."""
     plt = pyplot()
@@ -116,12 +121,11 @@ def share_bars(
     names = list(next(iter(shares.values()))[sources[0]])[::-1]
     handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[name]) for name in names]
     axes.legend(handles, names, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-    write_whole(path, lambda partial: figure.savefig(partial, dpi=160))
-    plt.close(figure)
+    save_figure(path, figure)
 
 
 def quantile_curves(
-    path: Path,
+    path: Path | str,
     levels: Sequence[float],
     curves: Mapping[str, Sequence[Sequence[float]]],
     objectives: Sequence[str],
@@ -140,5 +144,4 @@ def quantile_curves(
         axes.spines[["top", "right"]].set_visible(False)
     panels[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     figure.suptitle(title, x=0.02, ha="left", fontsize=11)
-    write_whole(path, lambda partial: figure.savefig(partial, dpi=160))
-    plt.close(figure)
+    save_figure(path, figure)

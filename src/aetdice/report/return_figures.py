@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from aetdice.files import write_whole
-from aetdice.report.figures import pyplot
+from aetdice.report.figures import pyplot, save_figure
 
 INK, PALE, ACCENT, GOLD = "#2e3440", "#d5d9e0", "#2077b4", "#e0a800"
 ACROSS = 4
@@ -16,7 +15,7 @@ HEIGHT = float(np.sqrt(3) / 2)
 
 
 def return_panels(
-    path: Path,
+    path: Path | str,
     episodes: Mapping[str, Sequence[Sequence[float]]],
     data: Sequence[Sequence[float]],
     marks: Mapping[str, Sequence[Mapping[str, Any]]],
@@ -55,8 +54,7 @@ def return_panels(
         for axes in panels.flat:
             axes.label_outer()
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    write_whole(path, lambda partial: figure.savefig(partial, dpi=160))
-    plt.close(figure)
+    save_figure(path, figure)
 
 
 def _plane(
@@ -110,7 +108,7 @@ def _shares(returns: Float[np.ndarray, "n 3"]) -> Float[np.ndarray, "n 2"]:
     return np.column_stack([shares[:, 2] + shares[:, 0] / 2, HEIGHT * shares[:, 0]])
 
 
-def beta_curves(path: Path, curves: Mapping[str, Mapping[str, Any]], horizon: int, title: str) -> None:
+def beta_curves(path: Path | str, curves: Mapping[str, Mapping[str, Any]], horizon: int, title: str) -> None:
     """J against β, one panel per objective: achieved, claimed, the twin's and the best schedules'.
 
     `curves` has for each panel `beta`, `score`, `half`, `claimed`, `twin`, `schedule` and `selected`.
@@ -143,12 +141,11 @@ def beta_curves(path: Path, curves: Mapping[str, Mapping[str, Any]], horizon: in
         axes.spines[["right"]].set_visible(False)
     panels[0, -1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
-    write_whole(path, lambda partial: figure.savefig(partial, dpi=160))
-    plt.close(figure)
+    save_figure(path, figure)
 
 
 def share_lines(
-    path: Path, lines: Mapping[str, Mapping[str, Sequence[float]]], title: str, label: str
+    path: Path | str, lines: Mapping[str, Mapping[str, Sequence[float]]], title: str, label: str
 ) -> None:
     """Shares of gaps against a number: for every line the seeds of each point, and their mean."""
     plt = pyplot()
@@ -166,5 +163,4 @@ def share_lines(
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     axes.set_title(title, loc="left", fontsize=11)
-    write_whole(path, lambda partial: figure.savefig(partial, dpi=160))
-    plt.close(figure)
+    save_figure(path, figure)

@@ -11,23 +11,24 @@ from rich.table import Table
 from aetdice.config import TrainingConfig
 from aetdice.envs import FairTaxi, TwoStep
 from aetdice.envs.fair_taxi.collection import collect_fair_taxi
-from aetdice.evaluation.rollout import sample_returns
+from aetdice.evaluation import Policy, sample_returns
 from aetdice.exact import Optimum, TabularMOMDP, enumerate_space, solve
 from aetdice.files import versions, write_json
-from aetdice.learning.checkpointing import Report
-from aetdice.learning.run import Member
+from aetdice.learning.run import Member, gap_share
 from aetdice.learning.training import train
 from aetdice.objectives import Objective, bsr, esr, lsr, ser
 from aetdice.report.figures import share_bars
+from aetdice.report.progress import Progress
 from aetdice.report.tables import columns
 from aetdice.studies.fair_taxi import exact_shares, shares
+from aetdice.studies.score_tables import gap_words
 
 ALPHAS = {"ESR": 0.0, "BSR 0.25": 0.25, "BSR 0.5": 0.5, "BSR 0.75": 0.75, "SER": 1.0}
 EPISODES = 2000
-SHORT = TrainingConfig(hidden=(128, 128), batch=256, value_steps=6_000, cloning_steps=3_000)
+SHORT = TrainingConfig().adapted({"dual.steps": 6_000, "extraction.steps": 3_000})
 
 
-def demo(out: Path, console: Console, report: Report | None = None) -> None:
+def demo(out: Path, console: Console, progress: Progress | bool = True) -> None:
     """Print the tables, and write the picture and its data to `out`."""
     console.print(figure_one(), "")
     taxi = FairTaxi()
@@ -39,11 +40,13 @@ def demo(out: Path, console: Console, report: Report | None = None) -> None:
         "episodes, one population for all objectives",
         style="dim",
     )
-    run = train(dataset, [bsr(alpha) for alpha in ALPHAS.values()], beta=1e-3, config=SHORT, report=report)
+    run = train(
+        dataset, [bsr(alpha) for alpha in ALPHAS.values()], beta=1e-3, config=SHORT, progress=progress
+    )
     learners = dict(zip(ALPHAS, run.members, strict=True))
     console.print(taxi_table(taxi, learners, optima, dataset.returns), "")
     behaviours = {
-        name: {"learner": shares(_returns(member, taxi)), "exact": exact_shares(optima[name])}
+        name: {"learner": shares(_returns(member.policy, taxi)), "exact": exact_shares(optima[name])}
         for name, member in learners.items()
     }
     write_json(
@@ -58,8 +61,8 @@ def demo(out: Path, console: Console, report: Report | None = None) -> None:
     )
 
 
-def _returns(member: Member, taxi: FairTaxi) -> Float[np.ndarray, "episodes m"]:
-    return sample_returns(member.policy.policy, taxi, EPISODES, seed=0)
+def _returns(policy: Policy, taxi: FairTaxi) -> Float[np.ndarray, "episodes m"]:
+    return sample_returns(policy, taxi, EPISODES, seed=0)
 
 
 def figure_one() -> Table:
@@ -94,25 +97,14 @@ def taxi_table(
     """Data, cloning twin, learner and exact optimum, each under the objective trained for."""
     table = columns(
         "Fair-Taxi, J of sampled episodes",
-        *(
-            "trained for",
-            "data",
-            "twin",
-            "learner",
-            "exact",
-            "gap closed",
-            "optimum delivers",
-        ),
+        *("trained for", "data", "twin", "learner", "exact", "gap closed", "optimum delivers"),
     )
     for name, member in learners.items():
-        twin = sample_returns(member.twin.policy, taxi, EPISODES, seed=0)
-        data, cloned, learned = (
-            float(member.objective(jnp.asarray(returns, float)))
-            for returns in (recorded, twin, _returns(member, taxi))
-        )
+        episodes = (recorded, *(_returns(policy, taxi) for policy in (member.twin, member.policy)))
+        data, cloned, learned = (float(member.objective(jnp.asarray(returns, float))) for returns in episodes)
         best = optima[name].value
         values = (f"{value:.3f}" for value in (data, cloned, learned, best))
-        table.add_row(name, *values, f"{(learned - cloned) / (best - cloned):.1%}", _deliveries(optima[name]))
+        table.add_row(name, *values, gap_words([gap_share(learned, cloned, best)]), _deliveries(optima[name]))
     return table
 
 

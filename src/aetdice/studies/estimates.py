@@ -1,4 +1,4 @@
-"""Means over seeds with 95 % intervals, and which of them are tied with the best."""
+"""Means over seeds with spreads and 95 % intervals, and which of them are tied with the best."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -11,11 +11,15 @@ NORMAL = 1.959964
 
 
 class Estimate(NamedTuple):
-    """The mean over seeds, its standard error and the degrees of freedom of that (None: normal)."""
+    """The mean over seeds, and what is known of its accuracy."""
 
     mean: float
+    sd: float | None
+    """Over seeds, with n - 1 below; None of a single seed."""
     error: float
+    """Standard error of the mean."""
     freedom: float | None
+    """Degrees of freedom of that error; None: normal."""
 
     @property
     def half(self) -> float:
@@ -30,6 +34,11 @@ class Estimate(NamedTuple):
         return cls(*(record[name] for name in cls._fields))
 
 
+def spread(values: Sequence[float]) -> dict[str, float | None]:
+    """Mean and standard deviation over seeds."""
+    return {"mean": float(np.mean(values)), "sd": float(np.std(values, ddof=1)) if len(values) > 1 else None}
+
+
 def estimate(seeds: Sequence[Mapping[str, float]]) -> Estimate:
     """From each seed's value and its interval over episodes.
 
@@ -38,10 +47,10 @@ def estimate(seeds: Sequence[Mapping[str, float]]) -> Estimate:
     """
     values = np.array([seed["value"] for seed in seeds])
     within = np.mean([((seed["high"] - seed["low"]) / (2 * NORMAL)) ** 2 for seed in seeds])
-    between = np.var(values, ddof=1) if len(values) > 1 else 0.0
-    variance = max(between, within) / len(values)
-    freedom = len(values) - 1.0 if between > within else None
-    return Estimate(float(values.mean()), float(np.sqrt(variance)), freedom)
+    sd = spread(values.tolist())["sd"]
+    between = 0.0 if sd is None else sd**2
+    error = float(np.sqrt(np.maximum(between, within) / len(values)))
+    return Estimate(float(values.mean()), sd, error, len(values) - 1.0 if between > within else None)
 
 
 def tied(one: Estimate, best: Estimate) -> bool:
@@ -55,12 +64,10 @@ def tied(one: Estimate, best: Estimate) -> bool:
     return bool(abs(best.mean - one.mean) <= _quantile(freedom) * np.sqrt(total))
 
 
-def leaders(column: Mapping[str, Estimate]) -> set[str]:
-    """The best row and all that are tied with it."""
-    if not column:
-        return set()
-    best = max(column.values(), key=lambda entry: entry.mean)
-    return {name for name, entry in column.items() if entry is best or tied(entry, best)}
+def leaders(column: Mapping[str, Estimate]) -> list[str]:
+    """The best row first, then all that are tied with it."""
+    ranked = sorted(column, key=lambda name: -column[name].mean)
+    return [name for name in ranked if name == ranked[0] or tied(column[name], column[ranked[0]])]
 
 
 def _quantile(freedom: float) -> float:

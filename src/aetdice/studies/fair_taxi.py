@@ -1,170 +1,160 @@
 """Fair-Taxi as in the paper: behaviours over α, the non-Markovian probe, quantiles, dense rewards or not."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
 
 from aetdice.config import TrainingConfig
+from aetdice.datasets import load_dataset, space_of
 from aetdice.envs import FairTaxi
-from aetdice.envs.fair_taxi.collection import collect_fair_taxi
-from aetdice.evaluation.rollout import Situation, sample_returns
-from aetdice.exact import AugmentedSpace, Optimum, TabularMOMDP, enumerate_space, solve
-from aetdice.learning.checkpointing import Report
-from aetdice.learning.job import summarise
-from aetdice.learning.run import Run
-from aetdice.learning.training import train
-from aetdice.networks import PolicyNetwork
+from aetdice.evaluation import Policy, Situation, sample_returns, standard_objectives
+from aetdice.exact import Optimum, solve
+from aetdice.files import write_json
 from aetdice.objectives import bsr
-from aetdice.studies.parts import Part
+from aetdice.report.figures import share_bars
+from aetdice.studies import study as framework
+from aetdice.studies.paper import FAIR_TAXI, REGIMES
+from aetdice.studies.return_quantiles import draw_quantiles
+from aetdice.studies.score_tables import setting
+from aetdice.studies.study import Effort, Population, Quantities, Returns, Row, Study, Summary, Table
 
-LEVELS = np.linspace(0, 1, 101)
-PAPER = {
-    "ESR": (1.197, -0.797, 1.130),
-    "BSR 0.5": (0.193, -0.788, 1.748),
-    "SER": (0.110, -1.045, 1.804),
-}
-"""The paper's table: trained for (rows) under ESR, BSR(0.5) and SER; its layout is not printed."""
 BEHAVIOURS: dict[str, tuple[bool, bool]] = {
     "only group 0": (True, False),
     "both groups": (True, True),
     "only group 1": (False, True),
 }
 """Whether each group gains something within an episode."""
+SHARES = "whom an episode serves"
+HISTORY = "half-way at group 0's destination: who turns to group 1?"
+PAID_AT_THE_END = ", paid at the end"
+Alphas = tuple[tuple[float, ...], ...]
+"""Each group is trained as one population; the last one once more with rewards at the end only."""
+
+_LONG = {"extraction.floor": 0.01, "trainer.holdout": 0.1, "trainer.chunk": 2_000}
+_SHORT = {"dual.steps": 6_000, "extraction.steps": 3_000, "trainer.chunk": 1_000}
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How much of the study to do."""
-
-    alphas: tuple[tuple[float, ...], ...]
-    """Each group is trained as one population, one part of the study."""
-    terminal_alphas: tuple[float, ...]
-    betas: tuple[float, ...]
-    seeds: tuple[int, ...]
-    episodes: int
-    config: TrainingConfig
+def effort_of(seeds: tuple[int, ...], episodes: int, betas: tuple[float, ...], **settings: Any) -> Effort:
+    config = TrainingConfig().adapted(settings)
+    return Effort(seeds, episodes, 2000, {"aetdice": {"beta": betas}}, config, baseline=config)
 
 
-FULL = Plan(
-    alphas=((0.0, 0.25, 0.45), (0.5, 0.75, 1.0)),
-    terminal_alphas=(0.0, 0.5),
-    betas=(1e-3, 3e-4),
-    seeds=(0, 1, 2),
-    episodes=4000,
-    config=TrainingConfig(floor=0.01, holdout=0.1, chunk=2_000),
+FULL = effort_of((0, 1, 2), 4000, (1e-3, 3e-4), **_LONG)
+QUICK = effort_of((0,), 2000, (1e-3,), **_SHORT)
+ALPHAS: tuple[Alphas, Alphas] = (
+    ((0.0, 0.25, 0.45), (0.5, 0.75, 1.0), (0.0, 0.5)),
+    ((0.0, 0.45, 1.0), (0.0,)),
 )
-QUICK = Plan(
-    alphas=((0.0, 0.45, 1.0),),
-    terminal_alphas=(0.0,),
-    betas=(1e-3,),
-    seeds=(0,),
-    episodes=2000,
-    config=TrainingConfig(hidden=(128, 128), batch=256, value_steps=6_000, cloning_steps=3_000, chunk=1_000),
-)
+"""Full and quick."""
 
 
-def parts_of(plan: Plan) -> list[Part]:
-    """The dense study by groups of α, then the one with rewards at the end only."""
-    dense = [_part(f"alphas-{i}", plan, alphas, False) for i, alphas in enumerate(plan.alphas)]
-    return [*dense, _part("terminal", plan, plan.terminal_alphas, True)]
+def study(quick: bool) -> Study:
+    return Study("fair-taxi", (table_of(QUICK if quick else FULL, ALPHAS[quick]),))
 
 
-def _part(name: str, plan: Plan, alphas: Sequence[float], terminal: bool) -> Part:
-    config = TrainingConfig(**{**asdict(plan.config), "terminal_reward": terminal})
-    facts = {**asdict(plan), "alphas": alphas, "config": asdict(config), "environment": "fair-taxi"}
+def table_of(effort: Effort, alphas: Alphas, **arguments: Any) -> Table:
+    """The one table; the arguments are the environment's."""
+    taxi = FairTaxi(**arguments)
+    columns = dict(zip(REGIMES[:3], standard_objectives().values(), strict=False))
+    terminal = effort.config.adapted({"dual.terminal_reward": True})
+    every = sorted({alpha for group in alphas for alpha in group})
 
-    def work(folder: Path, report: Report) -> dict[str, Any]:
-        taxi = FairTaxi()
-        run = train(
-            collect_fair_taxi(taxi),
-            [bsr(alpha) for alpha in alphas],
-            beta=plan.betas,
-            seed=plan.seeds,
-            config=config,
-            out=folder,
-            report=report,
-        )
-        return measure(run, taxi, enumerate_space(TabularMOMDP.from_environment(taxi)), alphas, plan.episodes)
+    def row(alpha: float, ending: str) -> Row:
+        name = name_of(alpha)
+        return Row(name + ending, bsr(alpha), name if name in columns else None, optimum_of(alpha))
 
-    return Part(name, facts, work)
+    def population(name: str, group: tuple[float, ...], config: TrainingConfig, ending: str) -> Population:
+        rows = tuple(row(alpha, ending) for alpha in group)
+        cloning_row = "cloning" if name == "alphas-0" else None
+        return Population(name, "aetdice", rows, effort.grids["aetdice"], config, cloning_row)
+
+    def references(dataset: framework.Dataset) -> dict[str, Any]:
+        returns, space = dataset.seen.returns, space_of(taxi)
+        assert space is not None
+        own = {SHARES: shares(returns)}
+        found = {"data": framework.reference_of(returns, columns, quantities=own)}
+        for alpha in every:
+            optimum = solve(space, bsr(alpha), check=False)
+            found[optimum_of(alpha)] = {
+                "value": optimum.value,
+                "scores": {name: float(optimum.outcomes.score(column)) for name, column in columns.items()},
+                "mean_returns": optimum.outcomes.mean.tolist(),
+                "quantities": {SHARES: exact_shares(optimum)},
+            }
+        return found
+
+    return Table(
+        name="fair-taxi",
+        title="Fair-Taxi",
+        horizon=taxi.horizon,
+        effort=effort,
+        columns=columns,
+        populations=(
+            *(population(f"alphas-{i}", group, effort.config, "") for i, group in enumerate(alphas[:-1])),
+            population("terminal", alphas[-1], terminal, PAID_AT_THE_END),
+        ),
+        facts={"alphas": every, "arguments": arguments},
+        dataset=lambda _: framework.Dataset(load_dataset("fair-taxi", episodes=effort.dataset, **arguments)),
+        play=framework.play_in(taxi, partial(quantities, taxi)),
+        references=references,
+        paper=FAIR_TAXI,
+        figures=draw,
+    )
 
 
-def measure(
-    run: Run, taxi: FairTaxi, space: AugmentedSpace, alphas: Sequence[float], episodes: int
-) -> dict[str, Any]:
-    """Scores of every member, and what the selected policies of every α do."""
-    summary = summarise(run, taxi, space, episodes)
-    policies = {}
-    for alpha, selection in zip(alphas, run.selections, strict=True):
-        optimum = solve(space, bsr(alpha), check=False)
-        seeds = [run.members[i].policy.policy for i in run.seeds_of(selection)]
-        policies[f"{alpha:g}"] = {
-            "exact_shares": exact_shares(optimum),
-            "seeds": [_behaviour(policy, taxi, episodes) for policy in seeds],
-        }
-    return {**summary, "policies": policies}
+def name_of(alpha: float) -> str:
+    return {0.0: "ESR", 1.0: "SER"}.get(alpha, f"BSR {alpha:g}")
 
 
-def _behaviour(policy: PolicyNetwork, taxi: FairTaxi, episodes: int) -> dict[str, Any]:
-    returns = sample_returns(policy, taxi, episodes, seed=2026)
-    return {
-        "shares": shares(returns),
-        "shares_of_100": shares(returns[:100]),
-        "variance": returns.var(axis=0).tolist(),
-        "mean": returns.mean(axis=0).tolist(),
-        "quantiles": np.quantile(returns, LEVELS, axis=0).T.tolist(),
-        "probe": _probe(policy, taxi, episodes),
-    }
+def optimum_of(alpha: float) -> str:
+    return f"exact optimum of {name_of(alpha)}"
 
 
-def shares(returns: Float[np.ndarray, "episodes m"]) -> dict[str, float]:
+def quantities(taxi: FairTaxi, policy: Policy, returns: Returns) -> Quantities:
+    """Whom the episodes serve; and half-way, empty, at group 0's destination: whom next, by what accrued?"""
+    row, column = taxi.destinations[0]
+    state = jnp.asarray(taxi.state_of(row, column, 0))
+    turned = {}
+    for name, served in {"group 0 served 3 times": 3, "never served": 0}.items():
+        accrued = np.zeros(len(taxi.origins), np.float32)
+        accrued[0] = served * taxi.deliveries[0] / taxi.scale
+        begin = Situation(state, jnp.asarray(accrued), jnp.asarray(taxi.horizon // 2))
+        begun = sample_returns(policy, taxi, len(returns), framework.SEED, begin=begin)
+        turned[name] = float(np.mean(begun[:, 1] > 0))
+    return {SHARES: shares(returns), HISTORY: turned}
+
+
+def shares(returns: Returns, probabilities: Any = None) -> dict[str, float]:
     """How often an episode shows each behaviour."""
+    gained = returns > 0
     return {
-        name: float(np.mean(np.all((returns > 0) == np.array(gains), axis=1)))
+        name: float(np.average(np.all(gained == np.array(gains), axis=1), weights=probabilities))
         for name, gains in BEHAVIOURS.items()
     }
 
 
 def exact_shares(optimum: Optimum) -> dict[str, float]:
     """The same of an exact optimum."""
-    outcomes = optimum.outcomes
-    gained = outcomes.returns > 0
-    return {
-        name: float(outcomes.probabilities @ np.all(gained == np.array(gains), axis=1))
-        for name, gains in BEHAVIOURS.items()
+    return shares(optimum.outcomes.returns, optimum.outcomes.probabilities)
+
+
+def draw(summary: Summary, folder: Path) -> None:
+    """Shares of behaviours beside the exact ones, and quantiles of returns, for dense rewards."""
+    references = summary["references"]
+    dense = {n: row for n, row in summary["rows"].items() if not n.endswith(PAID_AT_THE_END)}
+    rows = {name: row for name, row in dense.items() if row["optimum"] in references}
+    if not rows:
+        return
+    bars = {
+        name: {
+            "learner": {key: found["mean"] for key, found in setting(row)["quantities"][SHARES].items()},
+            "exact": references[row["optimum"]]["quantities"][SHARES],
+        }
+        for name, row in rows.items()
     }
-
-
-def _probe(policy: PolicyNetwork, taxi: FairTaxi, episodes: int) -> dict[str, float]:
-    """Half-way, empty, at group 0's destination: whom is it going to serve, by what was accrued?"""
-    row, column = taxi.destinations[0]
-    state = jnp.asarray(taxi.state_of(row, column, 0))
-    turned = {}
-    for served in (3, 0):
-        accrued = np.zeros(len(taxi.origins), np.float32)
-        accrued[0] = served * taxi.deliveries[0] / taxi.scale
-        begin = Situation(state, jnp.asarray(accrued), jnp.asarray(taxi.horizon // 2))
-        returns = sample_returns(policy, taxi, episodes, seed=2026, begin=begin)
-        turned[f"served {served}"] = float(np.mean(returns[:, 1] > 0))
-    return turned
-
-
-def merge(results: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """What is known of every α: from rewards along the way ("dense") and at the end ("terminal")."""
-    merged: dict[str, dict[str, Any]] = {"dense": {}, "terminal": {}}
-    for name, part in results.items():
-        kind = "terminal" if name == "terminal" else "dense"
-        for alpha, summary in zip(part["policies"], part["by_objective"], strict=True):
-            chosen = _setting(summary["selected"]["params"])
-            rows = [row for row in part["members"] if _setting(row["params"]) == chosen]
-            merged[kind][alpha] = {**summary, **part["policies"][alpha], "members": rows}
-    return merged
-
-
-def _setting(params: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in params.items() if name != "seed"}
+    write_json(folder / "behaviours.json", bars)
+    share_bars(folder / "behaviours.png", bars, "Whom the taxi serves within an episode", "trained for")
+    draw_quantiles(rows, summary["objectives"], folder, "Returns over episodes, by objective")

@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import json
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,15 +13,19 @@ import jax
 
 from aetdice.errors import InputError
 from aetdice.files import versions, write_json
-from aetdice.learning.checkpointing import Report
+from aetdice.report.progress import Progress
 
+FORMAT = 2
+"""Of `summary.json`; experiments/convert_results.py converts what version 0.1 wrote."""
 PARTS = "parts"
-MADE = ("facts", "date", "device", "seconds", "versions")
+MADE = ("facts", "commit", "date", "device", "seconds", "versions")
 """What a part's file says of how it was made."""
-EPISODES = ("returns", "quantiles", "lengths", "ways")
-"""Of results: what has a number for each of many episodes."""
-Work = Callable[[Path, Report], dict[str, Any]]
-"""Computes a part's results; the folder is for its own checkpoints."""
+SAMPLES = "samples"
+"""Of results: what has an entry for each of many episodes."""
+Results = Mapping[str, Mapping[str, Any]]
+"""What each part that is done has found."""
+Work = Callable[[Path, Progress], dict[str, Any]]
+"""Computes a part's results; the folder is for its own files."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Part:
 
 
 def complete(
-    parts: Sequence[Part], folder: Path, only: Sequence[str] = (), report: Report | None = None
+    parts: Sequence[Part], folder: Path, only: Sequence[str] = (), progress: Progress | None = None
 ) -> dict[str, dict[str, Any]]:
     """The results of all parts that are done, after doing the missing ones or those named in `only`."""
     names = [part.name for part in parts]
@@ -47,7 +52,7 @@ def complete(
         if path.is_file():
             results[part.name] = _read(path, part)
         elif not only or part.name in only:
-            results[part.name] = _do(path, part, report)
+            results[part.name] = _do(path, part, progress)
     return results
 
 
@@ -60,31 +65,44 @@ def read_results(folder: Path, part: Part) -> dict[str, Any]:
 
 
 def write_summary(folder: Path, content: Mapping[str, Any]) -> None:
-    """What the tables show, and how each part was made; without episodes, so that it can be kept."""
+    """What the tables show, and how each part was made; without samples, so that it can be kept."""
     made = {}
     for path in sorted((folder / PARTS).glob("*.json")):
         with contextlib.suppress(KeyError, TypeError, ValueError):  # somebody else's file
             part = json.loads(path.read_text(encoding="utf-8"))
             made[path.stem] = {key: part[key] for key in MADE}
-    write_json(folder / "summary.json", {**_without_episodes(content), "made": made})
+    write_json(folder / "summary.json", {"format": FORMAT, **without_samples(content), "made": made})
 
 
-def _without_episodes(content: Any) -> Any:
+def without_samples(content: Any) -> Any:
     if isinstance(content, Mapping):
-        return {name: _without_episodes(entry) for name, entry in content.items() if name not in EPISODES}
-    return [_without_episodes(entry) for entry in content] if isinstance(content, list) else content
+        return {name: without_samples(entry) for name, entry in content.items() if name != SAMPLES}
+    return [without_samples(entry) for entry in content] if isinstance(content, list) else content
 
 
-def _do(path: Path, part: Part, report: Report | None) -> dict[str, Any]:
+def code_commit() -> str | None:
+    """The commit of this code, with + where files were changed after it; None outside a repository."""
+    git = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        commit, changes = (
+            subprocess.run([*git, *words], capture_output=True, text=True, check=True).stdout.strip()
+            for words in (("rev-parse", "--short=12", "HEAD"), ("status", "--porcelain", "-uno", "."))
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return f"{commit}+" if changes else commit
+
+
+def _do(path: Path, part: Part, progress: Progress | None) -> dict[str, Any]:
     def named(stage: str, step: int, total: int, metrics: dict[str, Any]) -> None:
-        if report:
-            report(f"{part.name} {stage}", step, total, metrics)
+        if progress:
+            progress(f"{part.name} {stage}", step, total, metrics)
 
     started = datetime.datetime.now(datetime.UTC)
     found = part.work(path.with_suffix(""), named)
     seconds = (datetime.datetime.now(datetime.UTC) - started).total_seconds()
     device = jax.devices()[0].device_kind
-    made = (part.facts, started.date().isoformat(), device, seconds, versions())
+    made = (part.facts, code_commit(), started.date().isoformat(), device, seconds, versions())
     write_json(path, {**dict(zip(MADE, made, strict=True)), "results": found})
     return _read(path, part)
 

@@ -1,0 +1,136 @@
+"""A study's parts read together: the summary that tables and figures are made from."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from aetdice.learning.run import gap_share
+from aetdice.studies.estimates import estimate, spread
+from aetdice.studies.parts import Results
+from aetdice.studies.populations import REFERENCE, policy_name, rollouts_name, training_name, twin_name
+from aetdice.studies.study import Population, Row, Study, Summary, Table
+
+
+def merge(study: Study, results: Results) -> dict[str, Any]:
+    """All that is shown; parts that are missing leave gaps."""
+    return {
+        "study": study.name,
+        "tables": {table.name: merge_table(table, results) for table in study.tables},
+        "probes": {p.part.name: results[p.part.name] for p in study.probes if p.part.name in results},
+    }
+
+
+def merge_table(table: Table, results: Results) -> Summary:
+    """One table: rows with every setting, then the rows of cloning, and the references."""
+    reference = results.get(f"{table.prefix}{REFERENCE}", {})
+    references = reference.get("references", {})
+    rows: dict[str, Any] = {}
+    cloning: dict[str, Any] = {}
+    for population in table.populations:
+        trained = results.get(training_name(table, population))
+        rolled_out = results.get(rollouts_name(table, population))
+        if trained is None or rolled_out is None:
+            continue
+        policies = rolled_out["policies"]
+        for row in population.rows:
+            rows[row.name] = _row(row, population, trained, policies, references)
+        if population.cloning_row is not None:
+            twins = [policies[twin_name(dict(trained), seed)] for seed in trained["twins"]]
+            cloning[population.cloning_row] = _cloning_row(twins)
+    return {
+        "title": table.title,
+        "horizon": table.horizon,
+        "interval": table.interval,
+        "columns": {heading: objective.name for heading, objective in table.columns.items()},
+        "objectives": reference.get("objectives", []),
+        "rows": {
+            name: {**row, "paper": {h: list(cell) for h, cell in table.paper.get(name, {}).items()}}
+            for name, row in {**rows, **cloning}.items()
+        },
+        "references": references,
+    }
+
+
+def _row(
+    row: Row,
+    population: Population,
+    trained: Mapping[str, Any],
+    policies: Mapping[str, Any],
+    references: Mapping[str, Any],
+) -> dict[str, Any]:
+    found = trained["rows"][row.name]
+    best_known = references.get(row.optimum or "", {}).get("value")
+    settings = [_setting(row, setting, trained, policies, best_known) for setting in found["settings"]]
+    evaluated = [i for i, setting in enumerate(settings) if setting["trained"] is not None]
+    best = max(evaluated, key=lambda i: settings[i]["trained"]["mean"])
+    return {
+        "algorithm": population.algorithm,
+        "objective": row.objective.name,
+        "column": row.column,
+        "optimum": row.optimum,
+        "data_score": found["data_score"],
+        "rule": found["rule"],
+        "selected": found["selected"],
+        "best": best,
+        "shown": best if population.shows == "best" else found["selected"],
+        "settings": settings,
+    }
+
+
+def _cloning_row(twins: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    nothing = dict.fromkeys(("objective", "column", "optimum", "data_score"))
+    setting = {"params": {}, "diagnostics": {}, "trained": None, **over_seeds(twins)}
+    chosen = dict.fromkeys(("selected", "best", "shown"), 0)
+    return {"algorithm": "bc", **nothing, "rule": "nothing to choose", **chosen, "settings": [setting]}
+
+
+def _setting(
+    row: Row,
+    setting: Mapping[str, Any],
+    trained: Mapping[str, Any],
+    policies: Mapping[str, Any],
+    best_known: float | None,
+) -> dict[str, Any]:
+    """One setting's seeds in numbers; what was not rolled out has diagnostics only."""
+    seeds = setting["seeds"]
+    known = {
+        "params": setting["params"],
+        "diagnostics": {
+            name: float(np.mean([seed["diagnostics"][name] for seed in seeds]))
+            for name in seeds[0]["diagnostics"]
+        },
+    }
+    if any(policy_name(seed) not in policies for seed in seeds):
+        return {**known, "trained": None}
+    own = [policies[policy_name(seed)] for seed in seeds]
+    scores = [found["trained"][row.name] for found in own]
+    names = [twin_name(dict(trained), seed["seed"]) for seed in seeds]
+    twins = [policies[name]["trained"][row.name]["value"] for name in names if name in policies]
+    gaps = None
+    if best_known is not None and twins:
+        gaps = [gap_share(s["value"], twin, best_known) for s, twin in zip(scores, twins, strict=True)]
+    return {
+        **known,
+        "trained": estimate(scores).record(),
+        "twin": float(np.mean(twins)) if twins else None,
+        "gap_shares": gaps,
+        **over_seeds(own),
+    }
+
+
+def over_seeds(seeds: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Rollouts of several seeds: estimates of scores, spreads of quantities, samples one after the other."""
+    first = seeds[0]
+    return {
+        "scores": {name: estimate([s["scores"][name] for s in seeds]).record() for name in first["scores"]},
+        "mean_returns": np.mean([s["mean_returns"] for s in seeds], axis=0).tolist(),
+        "variances": np.mean([s["variances"] for s in seeds], axis=0).tolist(),
+        "quantities": {
+            group: {name: spread([s["quantities"][group][name] for s in seeds]) for name in numbers}
+            for group, numbers in first["quantities"].items()
+        },
+        "samples": {
+            name: [entry for s in seeds for entry in s["samples"][name]] for name in first["samples"]
+        },
+    }
