@@ -60,7 +60,7 @@ class Policy:
         self,
         observations: Shaped[Array | np.ndarray, "n o"],
         accrued: Float[Array | np.ndarray, "n m"],
-        time: Int[Array | np.ndarray, " n"] | int,
+        time: Int[Array | np.ndarray, " n"] | Int[Array | np.ndarray, ""] | int,
         key: PRNGKeyArray,
         *,
         greedy: bool = False,
