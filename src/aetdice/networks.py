@@ -212,8 +212,7 @@ class Categorical(PolicyHead):
 class GaussianMixture(PolicyHead):
     """A mixture of diagonal Gaussians over action vectors; one component is the plain Gaussian.
 
-    A unimodal policy cannot represent the stochastic mixtures that SER and AET optima need (D15 of
-    docs/paper.md).
+    A unimodal policy cannot represent the stochastic mixtures of SER and AET optima (D15, docs/paper.md).
     Samples are clipped to the range the dataset's actions span.
     """
 

@@ -55,9 +55,9 @@ def bsr(
 ) -> Objective:
     """Balanced scalarised return Σ w_i u_α(E[u_{1-α}(R_i)]) (paper: eq:bsr).
 
-    `bsr(0)` is ESR and `bsr(1)` is SER, exactly (D12 of docs/paper.md). The printed family tends to ESR - m and to
-    Σ log(E[R_i] - 1) at its ends instead, because u_0(x) = x - 1; so a sweep over a traced α
-    jumps there, and only there. `threshold` is F's, `aggregation_threshold` G's.
+    `bsr(0)` is ESR and `bsr(1)` is SER, exactly (D12 of docs/paper.md). The printed family tends to
+    ESR - m and to Σ log(E[R_i] - 1) at its ends instead, because u_0(x) = x - 1; so a sweep over a
+    traced α jumps there, and only there. `threshold` is F's, `aggregation_threshold` G's.
     """
     _require("alpha", alpha, lambda a: (a >= 0) & (a <= 1), "between 0 and 1")
     _require_positive("weights", weights)
