@@ -89,7 +89,7 @@ def train_members(
     checkpointing: Checkpointing[TrainingState],
     transform: Transform | None,
 ) -> list[Member]:
-    """The two stages, and what comes of them."""
+    """The two stages, one after the other (D1 of docs/paper.md), and what comes of them."""
     with jax.default_matmul_precision(EXACT):
         state = _value_stage(state, setup, checkpointing)
         state = _finish_stage(state, setup, checkpointing)
