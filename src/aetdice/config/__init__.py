@@ -13,6 +13,7 @@ from aetdice.config.values import (
     POSITIVE,
     POSITIVE_SHARE,
     SHARE,
+    fitted,
     parsed,
     require,
     settle,
@@ -198,8 +199,8 @@ class TrainingConfig:
         """Some settings changed, by dotted name: `config.adapted({"dual.annealing": 0.3})`."""
         groups: dict[str, dict[str, Any]] = {}
         for name, value in settings.items():
-            group, setting, _ = _find(name)
-            groups.setdefault(group, {})[setting] = value
+            group, setting, kind = _find(name)
+            groups.setdefault(group, {})[setting] = fitted(name, value, kind)
         changes = {name: dataclasses.replace(getattr(self, name), **group) for name, group in groups.items()}
         return dataclasses.replace(self, **changes)
 
