@@ -3,14 +3,14 @@
     python experiments/ablation.py --out experiments/results/ablation
 
 Every variant trains ESR, BSR(0.5) and SER at β = 1e-3 on the whole dataset, nine members in one
-population, with the default training except that ν's last layer is solved for and a floor of 1 % is
+population, with the default training except that ν's last layer is refitted and a floor of 1 % is
 kept. A variant is a part of the study: it is saved when done, and `--only NAME …` does some of them.
 Made for a processor with many cores, one variant on each; the precisions differ on an accelerator
 only.
 """
 
 import argparse
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,39 +18,40 @@ import numpy as np
 from rich.console import Console
 
 from aetdice.config import TrainingConfig
-from aetdice.envs import FairTaxi
-from aetdice.envs.fair_taxi.collection import collect_fair_taxi
-from aetdice.exact import OfflineProblem, TabularMOMDP, enumerate_space, solve_dual
-from aetdice.learning.job import summarise
-from aetdice.learning.checkpointing import Report
-from aetdice.objectives import bsr
-from aetdice.report.tables import columns
-from aetdice.studies.parts import Part, complete
+from aetdice.datasets import load_dataset, make_env, space_of
+from aetdice.exact import OfflineProblem, solve_dual
 from aetdice.files import write_json
+from aetdice.learning.run import gap_share, summarise
 from aetdice.learning.training import train
+from aetdice.objectives import bsr
+from aetdice.report.progress import Progress
+from aetdice.report.tables import columns
+from aetdice.studies.parts import Part, code_commit, complete
 
 BETA, SEEDS, EPISODES = 1e-3, (0, 1, 2), 2000
 OBJECTIVES = {"ESR": 0.0, "BSR 0.5": 0.5, "SER": 1.0}
-BASE = TrainingConfig(polish="layer", floor=0.01, chunk=2_000, holdout=0.0)
+BASE = TrainingConfig().adapted(
+    {"dual.refit": "layer", "extraction.floor": 0.01, "trainer.chunk": 2_000, "trainer.holdout": 0.0}
+)
 VARIANTS: dict[str, dict[str, Any]] = {
     "reference": {},
-    "constants solved": {"polish": "constants"},
-    "constants solved, no floor": {"polish": "constants", "floor": 0.0},
-    "nothing solved": {"polish": "none"},
-    "nothing solved, one constant": {"polish": "none", "offsets": False},
-    "a head per step": {"time": "heads"},
-    "heads, time augmentation": {"time": "augmented"},
-    "single steps": {"window": 1},
-    "beta fixed": {"first_beta": BETA},
-    "no averaging": {"averaging": 0.0},
-    "weights in the loss": {"extraction": "weighted"},
-    "no floor": {"floor": 0.0},
-    "floor 0.05": {"floor": 0.05},
-    "reward at the end": {"terminal_reward": True},
-    "soft-chi2": {"divergence": "soft-chi2"},
-    "kl": {"divergence": "kl"},
-    "tensorfloat32": {"precision": "tensorfloat32"},
-    "bfloat16": {"precision": "bfloat16"},
+    "constants refitted": {"dual.refit": "constants"},
+    "constants refitted, no floor": {"dual.refit": "constants", "extraction.floor": 0.0},
+    "nothing refitted": {"dual.refit": "none"},
+    "nothing refitted, one constant": {"dual.refit": "none", "ablation.offsets": False},
+    "a head per step": {"ablation.time": "heads"},
+    "heads, time augmentation": {"ablation.time": "augmented"},
+    "single steps": {"dual.window": 1},
+    "beta fixed": {"dual.first_beta": BETA},
+    "no averaging": {"dual.averaging": 0.0},
+    "weights in the loss": {"ablation.weighted_loss": True},
+    "no floor": {"extraction.floor": 0.0},
+    "floor 0.05": {"extraction.floor": 0.05},
+    "reward at the end": {"dual.terminal_reward": True},
+    "soft-chi2": {"dual.divergence": "soft-chi2"},
+    "kl": {"dual.divergence": "kl"},
+    "tensorfloat32": {"trainer.precision": "tensorfloat32"},
+    "bfloat16": {"trainer.precision": "bfloat16"},
 }
 PRECISIONS = ("tensorfloat32", "bfloat16")
 """Without effect on a CPU, so done only when named."""
@@ -65,7 +66,8 @@ def main() -> None:
     only = [_slug(name) for name in arguments.only] or [p.name for p in parts if p.name not in PRECISIONS]
     results = complete(parts, arguments.out, only, _say)
     rows = {name: results[_slug(name)] for name in VARIANTS if _slug(name) in results}
-    write_json(arguments.out / "summary.json", {name: _summary(row, results) for name, row in rows.items()})
+    variants = {name: _summary(row, results) for name, row in rows.items()}
+    write_json(arguments.out / "summary.json", {"commit": code_commit(), "variants": variants})
     Console(width=150).print(_table(rows, results))
 
 
@@ -78,31 +80,29 @@ def _slug(name: str) -> str:
     return name.replace(",", "").replace(" ", "-")
 
 
-def _exact(folder: Path, report: Report) -> dict[str, Any]:
+def _exact(folder: Path, progress: Progress) -> dict[str, Any]:
     """The regularised dual of the whole dataset, per objective."""
-    del folder, report
-    episodes = collect_fair_taxi(FairTaxi())
+    del folder, progress
+    episodes = load_dataset("fair-taxi")
     problems = {name: OfflineProblem.from_episodes(episodes, bsr(a)) for name, a in OBJECTIVES.items()}
     return {name: solve_dual(problem, BETA).value for name, problem in problems.items()}
 
 
 def _variant(name: str) -> Part:
-    config = replace(BASE, **VARIANTS[name])
+    config = BASE.adapted(VARIANTS[name])
 
-    def work(folder: Path, report: Report) -> dict[str, Any]:
-        taxi = FairTaxi()
-        objectives = [bsr(alpha) for alpha in OBJECTIVES.values()]
+    def work(folder: Path, progress: Progress) -> dict[str, Any]:
+        taxi = make_env("fair-taxi")
         run = train(
-            collect_fair_taxi(taxi),
-            objectives,
+            load_dataset("fair-taxi"),
+            [bsr(alpha) for alpha in OBJECTIVES.values()],
             beta=BETA,
             seed=SEEDS,
             config=config,
             out=folder,
-            report=report,
+            progress=progress,
         )
-        space = enumerate_space(TabularMOMDP.from_environment(taxi))
-        found = summarise(run, taxi, space, EPISODES)
+        found = summarise(run, taxi, space_of(taxi), EPISODES)
         kept = ("params", "score", "twin_score", "diagnostics")
         members = [{key: row[key] for key in kept} for row in found["members"]]
         optima = [summary["exact_score"] for summary in found["by_objective"]]
@@ -119,9 +119,7 @@ def _summary(row: dict[str, Any], results: dict[str, Any]) -> dict[str, Any]:
         members = row["members"][i * len(SEEDS) : (i + 1) * len(SEEDS)]
         diagnostics = [member["diagnostics"] for member in members]
         summary[name] = {
-            "gap_share": [
-                (m["score"] - m["twin_score"]) / (row["optima"][i] - m["twin_score"]) for m in members
-            ],
+            "gap_share": [gap_share(m["score"], m["twin_score"], row["optima"][i]) for m in members],
             "dual_excess": [d["dual_value"] - results["exact"][name] for d in diagnostics],
             "mass_violation": max(d["mass_violation"] for d in diagnostics),
             "flow_violation": float(np.mean([d["flow_violation"] for d in diagnostics])),
@@ -139,7 +137,10 @@ def _table(rows: dict[str, Any], results: dict[str, Any]) -> Any:
         cells = []
         for found in summary.values():
             shares = np.array(found["gap_share"])
-            cells += [f"{shares.mean():.1%} ± {shares.std():.1%}", f"{np.mean(found['dual_excess']):+.3f}"]
+            cells += [
+                f"{shares.mean():.1%} ± {shares.std(ddof=1):.1%}",
+                f"{np.mean(found['dual_excess']):+.3f}",
+            ]
         worst = max(found["mass_violation"] for found in summary.values())
         table.add_row(name, *cells, f"{worst:.3f}")
     return table

@@ -15,14 +15,15 @@ import numpy as np
 from rich.console import Console
 
 from aetdice.config import TrainingConfig
-from aetdice.envs import FairTaxi
-from aetdice.envs.fair_taxi.collection import collect_fair_taxi
-from aetdice.evaluation.rollout import sample_returns
+from aetdice.datasets import load_dataset, make_env
+from aetdice.evaluation import sample_returns
+from aetdice.evaluation.scores import score_returns
 from aetdice.exact import OfflineProblem, solve_dual
-from aetdice.objectives import bsr
-from aetdice.report.tables import columns
 from aetdice.files import versions, write_json
 from aetdice.learning.training import train
+from aetdice.objectives import bsr
+from aetdice.report.tables import columns
+from aetdice.studies.parts import code_commit
 
 OBJECTIVES = {"ESR": 0.0, "BSR 0.5": 0.5, "SER": 1.0}
 EPISODES = 4000
@@ -34,40 +35,42 @@ def main() -> None:
     parser.add_argument("--beta", type=float, default=1e-3)
     parser.add_argument("--hidden", type=int, nargs="+", default=[256, 256, 256])
     parser.add_argument("--batch", type=int, default=8_192)
-    parser.add_argument("--value-steps", type=int, default=20_000)
-    parser.add_argument("--cloning-steps", type=int, default=6_000)
+    parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--extraction-steps", type=int, default=6_000)
     parser.add_argument("--seed", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--precision", default="tensorfloat32")
     arguments = parser.parse_args()
-    config = TrainingConfig(
-        hidden=tuple(arguments.hidden),
-        batch=arguments.batch,
-        value_steps=arguments.value_steps,
-        cloning_steps=arguments.cloning_steps,
-        polish="layer",
-        precision=arguments.precision,
-        holdout=0.0,
-        chunk=1_000,
+    config = TrainingConfig().adapted(
+        {
+            "network.hidden": tuple(arguments.hidden),
+            "dual.batch": arguments.batch,
+            "dual.steps": arguments.steps,
+            "dual.refit": "layer",
+            "extraction.batch": arguments.batch,
+            "extraction.steps": arguments.extraction_steps,
+            "trainer.precision": arguments.precision,
+            "trainer.holdout": 0.0,
+            "trainer.chunk": 1_000,
+        }
     )
-    taxi = FairTaxi()
-    episodes = collect_fair_taxi(taxi)
+    taxi, episodes = make_env("fair-taxi"), load_dataset("fair-taxi")
     objectives = [bsr(alpha) for alpha in OBJECTIVES.values()]
     exact = [
         solve_dual(OfflineProblem.from_episodes(episodes, objective), arguments.beta).value
         for objective in objectives
     ]
-    run = train(episodes, objectives, beta=arguments.beta, seed=arguments.seed, config=config, report=_say)
+    run = train(episodes, objectives, beta=arguments.beta, seed=arguments.seed, config=config, progress=_say)
     rows = []
     for i, member in enumerate(run.members):
         own = i // len(arguments.seed)
-        returns = sample_returns(member.policy.policy, taxi, EPISODES, seed=0)
+        returns = sample_returns(member.policy, taxi, EPISODES, seed=0)
         rows.append(
             {
                 "objective": list(OBJECTIVES)[own],
                 "seed": member.params["seed"],
                 "exact_dual": exact[own],
                 "excess": member.diagnostics["dual_value"] - exact[own],
-                "score": float(member.objective(jax.numpy.asarray(returns))),
+                "score": score_returns(returns, {"trained": member.objective}).score,
                 "diagnostics": member.diagnostics,
             }
         )
@@ -78,6 +81,7 @@ def main() -> None:
             "config": {name: value for name, value in vars(arguments).items() if name != "out"},
             "rows": rows,
             "seconds": run.seconds,
+            "commit": code_commit(),
             "device": jax.devices()[0].device_kind,
             "versions": versions(),
         },

@@ -199,7 +199,7 @@ def efficiency_table(source: Source, bonus: bool) -> Table:
 def own(
     source: Source, name: str, rows: tuple[Row, ...], cloning_row: str | None = None, terminal: bool = False
 ) -> Population:
-    """AETDICE, as the trials in docs/bodies-study.md chose it: the selected setting is rolled out."""
+    """AETDICE, as the trials in docs/mujoco-study.md chose it: the selected setting is rolled out."""
     settings = {"dual.n_step": source.horizon, "network.value_gain": 0.1, "dual.terminal_reward": terminal}
     config, grids = source.effort.config.adapted(settings), source.effort.grids
     grid = grids.get(name, grids["aetdice"])

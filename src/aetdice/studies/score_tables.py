@@ -158,7 +158,7 @@ def setting_table(name: str, row: Mapping[str, Any], horizon: int) -> Table:
         table.add_row(
             in_words(each["params"]) + (f" ← {', '.join(marks)}" if marks else ""),
             f"{beta / horizon:.1e}" if beta and row["algorithm"] == "aetdice" else "",
-            "" if trained is None else f"{number(trained['mean'])} ± {number(trained['half'])}",
+            "" if trained is None else with_spread(trained, interval=True),
             *(number(known.get(key)) for key in (*CLAIMS, "flow_violation")),
             "" if size is None else f"{size:.1%}",
             gap_words(each.get("gap_shares")),
