@@ -1,0 +1,147 @@
+"""Episode-weighted cloning: whole episodes are weighed by a convex program, then cloned.
+
+    p* = argmax_p G(Σ_i p_i F(R_i)) - β D_φ(p‖d)
+
+No ν, no bootstrapping: the DICE dual with one constant, in which every episode is a single step. It
+is the end n = H of n-step residuals. It cannot stitch parts of episodes together, and where
+transitions are stochastic it rewards luck.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from aetdice.algorithms.base import Algorithm, Hints, Weighing
+from aetdice.config import DualConfig, TrainingConfig
+from aetdice.data.device import DeviceData
+from aetdice.errors import InputError
+from aetdice.exact.episode_weights import weights_of_size
+from aetdice.networks import Encoder
+from aetdice.objectives import DIVERGENCES, Divergence, Objective, multiplier
+from aetdice.objectives.parameters import Parameter, parameter
+
+SAMPLE_SIZE = 0.01
+"""Share of the episodes: the smaller, the better they are, and the fewer to learn from."""
+
+
+class EpisodeHyper(eqx.Module):
+    """What may differ between the members of a population."""
+
+    objective: Objective
+    sample_size: Parameter = eqx.field(converter=parameter)
+
+
+class EpisodeState(NamedTuple):
+    """What says how an episode is weighed: w = max(0, (φ')⁻¹((μ·(F(R) - F(0)) - ν)/β)), μ = ∇G(k)."""
+
+    constant: Float[Array, ""]
+    """ν."""
+    slack: Float[Array, " n"]
+    """k."""
+    beta: Float[Array, ""]
+
+
+class EpisodeWeighting(Algorithm):
+    """Weights of whole episodes that rest on a given share of them."""
+
+    divergence: Divergence
+    sees_accrued: bool = eqx.field(static=True)
+    sees_time: bool = eqx.field(static=True)
+    steps: int = eqx.field(static=True)
+    ends: bool = eqx.field(static=True)
+    ignores: tuple[str, ...] = eqx.field(static=True)
+
+    def __init__(self, config: TrainingConfig) -> None:
+        self.divergence = DIVERGENCES[config.dual.divergence]()
+        self.sees_accrued, self.sees_time, self.steps, self.ends = config.ablation.accrued, True, 0, True
+        dual = [field.name for field in dataclasses.fields(DualConfig) if field.name != "divergence"]
+        self.ignores = (
+            *(f"dual.{name}" for name in dual), "iql", "network.value_fourier", "network.value_gain",
+            "ablation.time", "ablation.offsets",
+        )  # fmt: skip
+
+    @property
+    def sweeps(self) -> dict[str, float]:
+        return {"sample_size": SAMPLE_SIZE}
+
+    @property
+    def hints(self) -> Hints:
+        return Hints("a smaller sample_size", "a larger sample_size")
+
+    def check(self, objective: Objective, objectives: int) -> None:
+        del objective, objectives
+
+    def hyper(self, objective: Objective, learning_rate: float, **own: float) -> EpisodeHyper:
+        del learning_rate
+        if not 0 < own["sample_size"] <= 1:
+            raise InputError(f"sample_size is a share above 0 and at most 1, not {own['sample_size']}")
+        return EpisodeHyper(objective, own["sample_size"])
+
+    def init(
+        self, encoder: Encoder, hyper: EpisodeHyper, data: DeviceData, key: PRNGKeyArray
+    ) -> EpisodeState:
+        """Before the program is solved all episodes weigh alike."""
+        del encoder, key
+        utilities = jax.vmap(hyper.objective.utility)(_returns(data))
+        return EpisodeState(jnp.zeros(()), jnp.mean(utilities, axis=0), jnp.asarray(1e30))
+
+    def draw(self, key: PRNGKeyArray, data: DeviceData) -> tuple[()]:
+        del key, data
+        return ()
+
+    def update(
+        self, state: EpisodeState, hyper: Any, data: DeviceData, rows: tuple[()], step: Int[Array, ""]
+    ) -> EpisodeState:
+        del hyper, data, rows, step
+        return state
+
+    def finish(self, state: EpisodeState, hyper: EpisodeHyper, data: DeviceData) -> EpisodeState:
+        """Solve the convex program, in float64."""
+        del state
+        returns, mass = (np.asarray(each, np.float64) for each in (_returns(data), _mass(data)))
+        solved = weights_of_size(
+            hyper.objective, returns, float(hyper.sample_size), self.divergence, mass / mass.sum()
+        )
+        constant, beta = (jnp.asarray(value, jnp.float32) for value in (solved.constant, solved.beta))
+        return EpisodeState(constant, jnp.asarray(solved.slack, jnp.float32), beta)
+
+    def weigh(self, state: EpisodeState, hyper: EpisodeHyper, data: DeviceData) -> Weighing:
+        utility, aggregation = hyper.objective.utility, hyper.objective.aggregation
+        utilities, mass = jax.vmap(utility)(_returns(data)), _mass(data)
+        zero, mu = utility(jnp.zeros_like(data.steps.accrued[0])), multiplier(aggregation, state.slack)
+        w = self.divergence.ratio(((utilities - zero[None]) @ mu - state.constant) / state.beta)
+        shares = mass * w
+        metrics = {
+            "effective_sample_size": jnp.sum(shares) ** 2 / (jnp.sum(mass) * jnp.sum(shares * w) + 1e-30),
+            "zero_share": jnp.mean(w <= 0),
+            "claimed_value": aggregation(shares @ utilities / (jnp.sum(shares) + 1e-30)),
+            "beta": state.beta,
+            "multiplier": mu,
+        }
+        episode = jnp.searchsorted(data.initial, jnp.arange(data.steps.count), side="right") - 1
+        return Weighing(w[episode] * data.steps.weight, metrics)
+
+
+def _last(data: DeviceData) -> Int[Array, " episodes"]:
+    return jnp.append(data.initial[1:], data.steps.count) - 1
+
+
+def _returns(data: DeviceData) -> Float[Array, "episodes m"]:
+    return data.steps.next_accrued[_last(data)]
+
+
+def _mass(data: DeviceData) -> Float[Array, " episodes"]:
+    """d of every episode: that of its last step, which sums to 1; none where the recording was cut."""
+    last = _last(data)
+    return jnp.where(data.steps.bootstraps[last], 0, data.steps.weight[last])
+
+
+def episode_weighting(horizon: int, config: TrainingConfig) -> EpisodeWeighting:
+    """Any F and concave G, by weighing whole episodes."""
+    del horizon
+    return EpisodeWeighting(config)
