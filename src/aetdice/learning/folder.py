@@ -14,6 +14,11 @@ from aetdice.learning.legacy import converted_request
 
 FORMAT = 2
 REQUEST, RESULT, RETURNS = "config.json", "result.json", "data_returns.npz"
+ASKED = (
+    "dataset", "objectives", "algorithm", "horizon", "sweeps", "learning_rate", "seed", "transform",
+    "settings", "notes",
+)  # fmt: skip
+"""What stands in every request."""
 
 
 def check_folder(folder: Path) -> None:
@@ -22,7 +27,7 @@ def check_folder(folder: Path) -> None:
 
 
 def write_request(folder: Path, request: dict[str, Any]) -> None:
-    write_json(folder / REQUEST, {"format": FORMAT, **request})
+    write_json(folder / REQUEST, {**request, "format": FORMAT})
 
 
 def read_request(folder: Path) -> dict[str, Any]:
@@ -31,13 +36,16 @@ def read_request(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise InputError(f"{folder} is not a run: it has no {REQUEST}")
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
         found = content.get("format", 1)
         if found not in (1, FORMAT):
             raise ValueError(f"it has format {found}, this version reads {FORMAT}")
-        return converted_request(content) if found == 1 else content
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        request: dict[str, Any] = converted_request(content) if found == 1 else content
+        if missing := [name for name in ASKED if name not in request]:
+            raise ValueError(f"it has no {missing[0]!r}")
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
+    return request
 
 
 def read_result(folder: Path) -> dict[str, Any]:
@@ -47,8 +55,10 @@ def read_result(folder: Path) -> dict[str, Any]:
             f"{folder} has no {RESULT}: the run has not ended; continue it with aetdice resume {folder}"
         )
     try:
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError("it is no object")
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     return content
 

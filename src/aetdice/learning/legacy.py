@@ -6,6 +6,7 @@ from typing import Any
 
 from aetdice.config import TrainingConfig
 from aetdice.datasets import environment_of
+from aetdice.errors import InputError
 from aetdice.evaluation import make_objectives
 from aetdice.objectives import objective_record
 
@@ -57,6 +58,8 @@ def converted_config(flat: Mapping[str, Any]) -> TrainingConfig:
     for name, value in flat.items():
         if name == "cloning_batch" and value is None:
             continue
+        if name not in NAMES:
+            raise InputError(f"version 0.1 had no setting {name!r}")
         value = CHANGED[name](value) if name in CHANGED else value
         settings |= dict.fromkeys(NAMES[name], value)
     return TrainingConfig().adapted(settings)
@@ -82,4 +85,6 @@ def converted_request(content: Mapping[str, Any]) -> dict[str, Any]:
         "seed": content["seed"],
         "transform": None,
         "settings": asdict(converted_config(content["training"])),
+        "notes": {"episodes": content["episodes"]},
+        "versions": content["versions"],
     }

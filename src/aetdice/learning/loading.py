@@ -37,12 +37,10 @@ def load_run(folder: Path | str, objective: Objective | Sequence[Objective] | No
             for index, row in enumerate(rows)
             for policies in [load_policies(folder, index)]
         ]
+        chosen = [summary["selected"] for summary in result["by_objective"]]
         return Run(
             members=members,
-            selections=[
-                Selection(summary["selected"]["index"], summary["selected"]["rule"])
-                for summary in result["by_objective"]
-            ],
+            selections=[Selection(range(len(rows))[each["index"]], each["rule"]) for each in chosen],
             algorithm=request["algorithm"],
             config=TrainingConfig.from_record(request["settings"]),
             horizon=request["horizon"],

@@ -26,6 +26,11 @@ TWIN_RATE = 1e-3
 """The twins' learning rate, whatever the members'."""
 
 
+Values = float | Sequence[float] | Float[np.ndarray, "_"]
+"""One value, or several: a sweep."""
+Seeds = int | Sequence[int] | Int[np.ndarray, "_"]
+
+
 class Setup(NamedTuple):
     """All who are trained together, on what, and how.
 
@@ -66,9 +71,9 @@ def set_up(
     *,
     algorithm: str,
     horizon: int | None,
-    sweeps: Mapping[str, float | Sequence[float] | None],
-    learning_rate: float | Sequence[float],
-    seed: int | Sequence[int],
+    sweeps: Mapping[str, Values | None],
+    learning_rate: Values,
+    seed: Seeds,
     config: TrainingConfig,
 ) -> Setup:
     """Everything that training needs; `InputError` names whatever is wrong, before anything is written."""
@@ -144,9 +149,9 @@ def members_of(
     dataset: Episodes,
     objectives: Sequence[Objective],
     algorithm: Algorithm,
-    sweeps: Mapping[str, float | Sequence[float] | None],
-    learning_rate: float | Sequence[float],
-    seed: int | Sequence[int],
+    sweeps: Mapping[str, Values | None],
+    learning_rate: Values,
+    seed: Seeds,
 ) -> list[dict[str, Any]]:
     """Every combination of the values, each checked; `InputError` names what is wrong."""
     for name, value in sweeps.items():

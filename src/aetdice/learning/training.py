@@ -15,7 +15,7 @@ from aetdice.files import versions
 from aetdice.learning.checkpointing import Checkpointing
 from aetdice.learning.folder import read_request, write_request
 from aetdice.learning.run import Run, select_members
-from aetdice.learning.setup import set_up, several
+from aetdice.learning.setup import Seeds, Values, set_up, several
 from aetdice.learning.stages import TrainingState, start, train_members
 from aetdice.learning.trackers import Tracker
 from aetdice.objectives import Objective, objective_from, objective_record
@@ -28,11 +28,11 @@ def train(
     *,
     algorithm: str = "aetdice",
     horizon: int | None = None,
-    beta: float | Sequence[float] | None = None,
-    expectile: float | Sequence[float] | None = None,
-    temperature: float | Sequence[float] | None = None,
-    seed: int | Sequence[int] = 0,
-    learning_rate: float | Sequence[float] = 1e-3,
+    beta: Values | None = None,
+    expectile: Values | None = None,
+    temperature: Values | None = None,
+    seed: Seeds = 0,
+    learning_rate: Values = 1e-3,
     transform: Transform | None = None,
     config: TrainingConfig | None = None,
     out: Path | str | None = None,
