@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
-from aetdice.envs.environment import FiniteEnvironment
+from aetdice.envs.batched import BatchedEnvironment
+from aetdice.envs.environment import Environment, FiniteEnvironment
 from aetdice.errors import InputError
 
 Outcomes = Iterable[tuple[float, Hashable, Iterable[float], bool]]
@@ -145,8 +146,10 @@ class TabularMOMDP:
         return _from_rows(cls, rows, queue, actions, initial, horizon, objectives), [s for s, _ in queue]
 
     @classmethod
-    def from_environment(cls, env: FiniteEnvironment) -> "TabularMOMDP":
+    def from_environment(cls, env: Environment | BatchedEnvironment) -> "TabularMOMDP":
         """Every state and action of a deterministic JAX environment, stepped once."""
+        if not isinstance(env, FiniteEnvironment):
+            raise InputError(f"the states of {type(env).__name__} cannot be listed: it has no exact optimum")
         next_state, reward, ends, observations = env.tables()
         terminal = np.zeros(env.states, dtype=bool)
         terminal[next_state[ends]] = True

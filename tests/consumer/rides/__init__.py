@@ -1,0 +1,1 @@
+"""A project that uses aetdice from outside, with public names only."""
