@@ -34,9 +34,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):  # workers and the processes that tests start inherit it
         config.compiled = tempfile.mkdtemp(prefix="aetdice-compiled-")
         os.environ["JAX_COMPILATION_CACHE_DIR"] = config.compiled
+        os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     jax.config.update("jax_compilation_cache_dir", os.environ["JAX_COMPILATION_CACHE_DIR"])
-    for name in ("jax_persistent_cache_min_compile_time_secs", "jax_persistent_cache_min_entry_size_bytes"):
-        jax.config.update(name, 0)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -6,7 +6,7 @@ import re
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.training import leaves, parameters, tiny_episodes, tiny_run
+from support.training import Cut, leaves, parameters, tiny_episodes, tiny_run
 
 from aetdice import InputError, TrainingConfig, bsr, esr, load_policy, lsr, ser, train
 from aetdice.algorithms import ALGORITHMS
@@ -64,10 +64,6 @@ def test_twin_is_plain_cloning_of_the_same_form(run):
     shapes = [[leaf.shape for leaf in leaves(acting.network)] for acting in (run.policy, run.twin)]
     assert shapes[0] == shapes[1]
     assert run.twin.network.encoder.use_time == run.policy.network.encoder.use_time
-
-
-class Cut(Exception):
-    """Stands for a power failure."""
 
 
 def test_cut_run_resumes_to_the_same_bits(run, name, tmp_path):

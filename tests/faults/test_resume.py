@@ -1,63 +1,34 @@
 """A run that is cut off, at whatever moment, goes on to the same bits."""
 
-import itertools
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support.training import TINY, parameters, tiny_episodes, tiny_run
+from support.training import TINY, Cut, cut_after, parameters, tiny_episodes, tiny_run
 
-from aetdice import InputError, bsr, keeping
+from aetdice import InputError, bsr
 from aetdice.cli import main
+from aetdice.learning import checkpointing
 from aetdice.learning.checkpointing import CHECKPOINT
 from aetdice.learning.trackers import METRICS
 
-TINY_TAXI = (
-    *("--size", "3", "--origins", "0,0", "2,2", "--destinations", "0,1", "2,1", "--start", "1,1"),
-    *(
-        "--horizon",
-        "5",
-        "--dataset-episodes",
-        "30",
-        "--objective",
-        "bsr",
-        "--alpha",
-        "0.5",
-        "--beta",
-        "0.1",
-        "--hidden",
-        "8",
-    ),
-    *("--batch", "16", "--value-steps", "120", "--cloning-steps", "120", "--chunk", "3", "--episodes", "50"),
-)
-
-
-class Cut(Exception):
-    """Stands for a power failure."""
-
-
-def cut_after(calls: int):
-    """A function that raises on its n-th call."""
-    count = itertools.count(1)
-
-    def call(*arguments):
-        if next(count) == calls:
-            raise Cut
-
-    return call
+TINY_TAXI = """
+--size 3 --origins 0,0 2,2 --destinations 0,1 2,1 --start 1,1 --horizon 5 --dataset-episodes 30
+--objective bsr --alpha 0.5 --beta 0.1 --episodes 50 --set network.hidden=8 trainer.chunk=3
+dual.batch=16 dual.steps=120 extraction.batch=16 extraction.steps=120
+"""
 
 
 @pytest.fixture
 def eager(monkeypatch):
     """A checkpoint after every chunk, however long it takes."""
-    monkeypatch.setattr(keeping, "SAVING", 0)
+    monkeypatch.setattr(checkpointing, "SAVING", 0)
 
 
 @pytest.fixture(scope="module")
@@ -70,49 +41,49 @@ def same(one, other) -> bool:
     return len(one) == len(other) and all(map(np.array_equal, one, other))
 
 
-# 4 chunks of the dual, 1 polished member, 4 chunks of cloning.
+# 4 chunks of the dual, 1 refitted member, 4 chunks of cloning.
 
 
 @pytest.mark.parametrize("reports", [1, 3, 4, 5, 6, 8, 9])
 def test_run_cut_after_a_report_resumes_to_the_same_bits(eager, whole, tmp_path, reports):
     with pytest.raises(Cut):
-        tiny_run(out=tmp_path, report=cut_after(reports))
+        tiny_run(out=tmp_path, progress=cut_after(reports))
     assert same(parameters(tiny_run(out=tmp_path)), whole)
 
 
 def test_run_that_saves_seldom_resumes_to_the_same_bits(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(keeping, "SAVING", 1e9)
+    monkeypatch.setattr(checkpointing, "SAVING", 1e9)
     with pytest.raises(Cut):
-        tiny_run(out=tmp_path, report=cut_after(3))
+        tiny_run(out=tmp_path, progress=cut_after(3))
     assert same(parameters(tiny_run(out=tmp_path)), whole)
 
 
 @pytest.mark.parametrize("saves", [1, 2, 5, 7])
 def test_run_cut_before_a_checkpoint_resumes_to_the_same_bits(eager, whole, tmp_path, monkeypatch, saves):
-    cut, save = cut_after(saves), keeping.save_tree
+    cut, save = cut_after(saves), checkpointing.save_tree
 
     def failing(path, tree):
         cut()
         save(path, tree)
 
-    monkeypatch.setattr(keeping, "save_tree", failing)
+    monkeypatch.setattr(checkpointing, "save_tree", failing)
     with pytest.raises(Cut):
         tiny_run(out=tmp_path)
-    monkeypatch.setattr(keeping, "save_tree", save)
+    monkeypatch.setattr(checkpointing, "save_tree", save)
     assert same(parameters(tiny_run(out=tmp_path)), whole)
 
 
 def test_run_cut_again_and_again_resumes_to_the_same_bits(whole, tmp_path):
     for _ in range(9):
         with pytest.raises(Cut):
-            tiny_run(out=tmp_path, report=cut_after(1))
+            tiny_run(out=tmp_path, progress=cut_after(1))
     assert same(parameters(tiny_run(out=tmp_path)), whole)
 
 
 def test_checkpoint_of_a_finished_run_gives_it_again(whole, tmp_path):
     tiny_run(out=tmp_path)
     seen = []
-    assert same(parameters(tiny_run(out=tmp_path, report=lambda *progress: seen.append(progress))), whole)
+    assert same(parameters(tiny_run(out=tmp_path, progress=lambda *progress: seen.append(progress))), whole)
     assert seen == []
 
 
@@ -124,13 +95,13 @@ def test_checkpoint_of_a_finished_run_gives_it_again(whole, tmp_path):
         {"seed": 1},
         {"learning_rate": 2e-3},
         {"data": tiny_episodes(1)},
-        {"config": replace(TINY, hidden=(4,))},
+        {"config": TINY.adapted({"network.hidden": (4,)})},
     ],
     ids=["beta", "objective", "seed", "learning-rate", "data", "widths"],
 )
 def test_checkpoint_of_another_run_is_refused(tmp_path, change):
     with pytest.raises(Cut):
-        tiny_run(out=tmp_path, report=cut_after(1))
+        tiny_run(out=tmp_path, progress=cut_after(1))
     with pytest.raises(InputError, match="was written by a run with"):
         tiny_run(out=tmp_path, **change)
 
@@ -139,7 +110,7 @@ def test_checkpoint_of_another_run_is_refused(tmp_path, change):
 def test_damaged_checkpoint_is_refused(tmp_path, damage):
     path = tmp_path / CHECKPOINT
     with pytest.raises(Cut):
-        tiny_run(out=tmp_path, report=cut_after(1))
+        tiny_run(out=tmp_path, progress=cut_after(1))
     content = bytearray(path.read_bytes())
     if damage == "leafless":
         np.savez(path, other=np.zeros(3))
@@ -163,7 +134,7 @@ def policies(folder: Path) -> list[np.ndarray]:
     return arrays
 
 
-def killed(arguments: tuple[str, ...], folder: Path, rows: int, pause: float) -> bool:
+def killed(arguments: list[str], folder: Path, rows: int, pause: float) -> bool:
     """Start the command line and kill it a moment after its metrics have grown by some rows."""
 
     def written() -> int:
@@ -188,15 +159,17 @@ def killed(arguments: tuple[str, ...], folder: Path, rows: int, pause: float) ->
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "whole"
-    main(["train", "--out", str(folder), *TINY_TAXI])
+    main(["train", "--out", str(folder), *TINY_TAXI.split()])
     return folder
 
 
 def test_killed_process_resumes_to_the_same_bits(finished, tmp_path):
-    chance = random.Random()
+    chance = random.Random(15)
     folder = tmp_path / "cut"
     rows, pause = chance.randrange(1, 75), chance.uniform(0, 0.02)
-    assert killed(("train", "--out", str(folder), *TINY_TAXI), folder, rows, pause), "ended before the kill"
+    assert killed(["train", "--out", str(folder), *TINY_TAXI.split()], folder, rows, pause), (
+        "ended before the kill"
+    )
     main(["resume", str(folder)])
     assert policies(folder)
     assert same(policies(folder), policies(finished)), f"killed after {rows} rows and {pause} s"
@@ -205,9 +178,9 @@ def test_killed_process_resumes_to_the_same_bits(finished, tmp_path):
 @pytest.mark.slow
 def test_process_killed_twenty_times_resumes_to_the_same_bits(finished, tmp_path):
     chance, folder = random.Random(0), tmp_path / "cut"
-    kills = killed(("train", "--out", str(folder), *TINY_TAXI), folder, 1, 0)
+    kills = killed(["train", "--out", str(folder), *TINY_TAXI.split()], folder, 1, 0)
     for _ in range(19):
-        kills += killed(("resume", str(folder)), folder, chance.randint(1, 2), chance.uniform(0, 0.01))
+        kills += killed(["resume", str(folder)], folder, chance.randint(1, 2), chance.uniform(0, 0.01))
     assert kills == 20
     main(["resume", str(folder)])
     assert same(policies(folder), policies(finished))
@@ -220,7 +193,7 @@ def test_finished_run_is_evaluated(finished, capsys):
 
 def test_training_into_a_folder_that_holds_a_run_is_refused(finished, capsys):
     with pytest.raises(SystemExit) as stopped:
-        main(["train", "--out", str(finished), *TINY_TAXI])
+        main(["train", "--out", str(finished), *TINY_TAXI.split()])
     assert stopped.value.code == 2
     assert capsys.readouterr().err == (
         f"error: {finished} holds a run already; continue it with: aetdice resume {finished}\n"

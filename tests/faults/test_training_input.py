@@ -5,13 +5,24 @@ import re
 
 import numpy as np
 import pytest
-from support.training import TINY, tiny_episodes, tiny_run
 from support.refusals import complaint
+from support.training import TINY, Cut, cut_after, tiny_episodes, tiny_run
 
-from aetdice import Episode, Episodes, InputError, bsr, esr, lsr, ser
-from aetdice.config import TrainingConfig
-from aetdice.learning.job import Job, evaluate
-from aetdice.datasets import Source
+from aetdice import (
+    Episode,
+    Episodes,
+    InputError,
+    TrainingConfig,
+    bsr,
+    esr,
+    load_dataset,
+    load_run,
+    lsr,
+    make_env,
+    ser,
+)
+from aetdice.datasets import dataset_of
+from aetdice.evaluation import make_objectives
 
 
 def refused(message):
@@ -37,7 +48,7 @@ def refused(message):
             "the objectives of one population must share their form",
         ),
         ({"objective": lsr((1.0, 2.0, 3.0))}, "the objective does not fit 2 objectives"),
-        ({"config": TrainingConfig(holdout=0.999)}, "leaves none of the 50 episodes for training"),
+        ({"config": TINY.adapted({"trainer.holdout": 0.999})}, "leaves none of the 50 episodes for training"),
     ],
 )
 def test_arguments_are_refused(change, message):
@@ -46,31 +57,35 @@ def test_arguments_are_refused(change, message):
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "message"),
+    ("name", "value", "message"),
     [
-        ("holdout", 1.0, "holdout is a share of the episodes below 1, not 1.0"),
-        ("waves", -1, "waves must be at least 0, not -1"),
-        ("frequencies", 0, "frequencies must be at least 1, not 0"),
-        ("holdout", -0.1, "holdout is a share of the episodes below 1, not -0.1"),
-        ("hidden", (), "hidden needs at least one positive width, not ()"),
-        ("hidden", (8, 0), "hidden needs at least one positive width, not (8, 0)"),
-        ("floor", 2.0, "floor is a share between 0 and 1, not 2.0"),
-        ("warm_up", -0.1, "warm_up is a share between 0 and 1, not -0.1"),
-        ("dropout", 1.0, "dropout is a share below 1, not 1.0"),
-        ("window", 0, "window must be at least 1, not 0"),
-        ("averaging", 1.5, "averaging is a share between 0 and 1, not 1.5"),
-        ("annealing", 0.0, "annealing is a share above 0 and at most 1, not 0.0"),
-        ("slack_rate", float("nan"), "slack_rate is a share above 0 and at most 1, not nan"),
-        ("first_beta", 0.0, "first_beta must be positive, not 0.0"),
-        ("batch", 0, "batch must be at least 1, not 0"),
-        ("chunk", 0, "chunk must be at least 1, not 0"),
-        ("value_steps", -3, "value_steps must be at least 1, not -3"),
-        ("components", 0, "components must be at least 1, not 0"),
+        ("trainer.holdout", 1.0, "trainer.holdout is a share of the episodes below 1, not 1.0"),
+        ("network.observation_fourier", -1, "network.observation_fourier must be at least 0, not -1"),
+        ("network.fourier", 0, "network.fourier must be at least 1, not 0"),
+        ("trainer.holdout", -0.1, "trainer.holdout is a share of the episodes below 1, not -0.1"),
+        ("network.hidden", (), "network.hidden needs at least one positive width, not ()"),
+        ("network.hidden", (8, 0), "network.hidden needs at least one positive width, not (8, 0)"),
+        ("extraction.floor", 2.0, "extraction.floor is a share between 0 and 1, not 2.0"),
+        ("extraction.warm_up", -0.1, "extraction.warm_up is a share between 0 and 1, not -0.1"),
+        ("extraction.dropout", 1.0, "extraction.dropout must be at least 0 and below 1, not 1.0"),
+        ("dual.window", 0, "dual.window must be at least 1, not 0"),
+        ("dual.averaging", 1.5, "dual.averaging is a share between 0 and 1, not 1.5"),
+        ("dual.annealing", 0.0, "dual.annealing is a share above 0 and at most 1, not 0.0"),
+        ("dual.slack_rate", float("nan"), "dual.slack_rate is a share above 0 and at most 1, not nan"),
+        ("dual.first_beta", 0.0, "dual.first_beta must be positive, not 0.0"),
+        ("dual.batch", 0, "dual.batch must be at least 1, not 0"),
+        ("iql.batch", 0, "iql.batch must be at least 1, not 0"),
+        ("extraction.batch", 0, "extraction.batch must be at least 1, not 0"),
+        ("trainer.chunk", 0, "trainer.chunk must be at least 1, not 0"),
+        ("dual.steps", -3, "dual.steps must be at least 1, not -3"),
+        ("iql.steps", -3, "iql.steps must be at least 1, not -3"),
+        ("extraction.steps", 0, "extraction.steps must be at least 1, not 0"),
+        ("network.components", 0, "network.components must be at least 1, not 0"),
     ],
 )
-def test_setting_is_refused(field, value, message):
+def test_setting_is_refused(name, value, message):
     with refused(message):
-        TrainingConfig(**{field: value})
+        TrainingConfig().adapted({name: value})
 
 
 def changed(**parts):
@@ -160,37 +175,49 @@ def test_folder_with_a_broken_config_is_refused(capsys, tmp_path, content):
     assert complaint(capsys, "resume", str(tmp_path)).startswith(f"{tmp_path}/config.json cannot be read")
 
 
-def recorded(env="fair-taxi", **arguments):
-    source = Source(env, 5, 0, arguments)
-    return Job(source, {"objective": "ser"}, sweeps={"beta": [0.1]}, training=TINY).record()
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    """What is written of a run on Fair-Taxi that was cut off at its first chunk."""
+    folder = tmp_path_factory.mktemp("begun")
+    data = load_dataset("fair-taxi", episodes=5, horizon=3)
+    with pytest.raises(Cut):
+        tiny_run(data=data, objective=ser(), out=folder, progress=cut_after(1))
+    return json.loads((folder / "config.json").read_text())
 
 
-def test_evaluation_before_the_end_is_refused(capsys, tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps(recorded()))
+def test_evaluation_before_the_end_is_refused(begun, capsys, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(begun))
     said = complaint(capsys, "evaluate", str(tmp_path))
     assert said.endswith(f"the run has not ended; continue it with aetdice resume {tmp_path}")
 
 
-def test_unknown_environment_is_refused(capsys, tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps(recorded("chess")))
-    expected = "no dataset is known for 'chess'; known: fair-taxi, pointmaze-2obj, pointmaze-3obj"
+def test_unknown_environment_is_refused(begun, capsys, tmp_path):
+    dataset = {**begun["dataset"], "origin": {**begun["dataset"]["origin"], "env": "chess"}}
+    (tmp_path / "config.json").write_text(json.dumps({**begun, "dataset": dataset}))
+    expected = "there is no environment 'chess'; known: two-step, fair-taxi, pointmaze-2obj, pointmaze-3obj"
     assert complaint(capsys, "resume", str(tmp_path)).startswith(expected)
-    with refused("no dataset is known for 'chess'"):
-        Source("chess").dataset()
+    with refused("there is no environment 'chess'"):
+        load_dataset("chess")
 
 
-def test_job_is_read_as_it_was_written(tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps(recorded(size=3, origins=((0, 0),))))
-    again = json.loads(json.dumps(Job.read(tmp_path).record()))
-    assert again == json.loads(json.dumps(recorded(size=3, origins=((0, 0),))))
+def test_environment_without_a_dataset_is_refused():
+    with refused("two-step has no dataset of its own; those that have: fair-taxi, pointmaze-2obj"):
+        load_dataset("two-step")
+
+
+def test_dataset_is_collected_again_from_its_origin():
+    layout = {"size": 3, "origins": ((0, 0),), "destinations": ((0, 1),), "start": (1, 1), "horizon": 4}
+    data = load_dataset("fair-taxi", episodes=5, seed=3, **layout, deliveries=(60.0,), penalties=(-20.0,))
+    again = dataset_of(json.loads(json.dumps(data.origin)))
+    assert again.sha256 == data.sha256
+    assert json.dumps(again.origin) == json.dumps(data.origin)
 
 
 def test_result_of_no_run_is_refused(tmp_path):
     with refused("is not a run"):
-        evaluate(tmp_path, 5)
+        load_run(tmp_path)
 
 
 def test_sweep_over_alpha_is_one_population():
-    job = Job(Source("fair-taxi"), {"objective": "bsr", "alpha": [0.2, 0.8]}, training=TINY)
-    found = job.objectives(job.source.environment())
+    found = make_objectives({"objective": "bsr", "alpha": [0.2, 0.8]}, make_env("fair-taxi"))
     assert [o.short_name for o in found] == [bsr(0.2).short_name, bsr(0.8).short_name]

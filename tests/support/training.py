@@ -1,5 +1,7 @@
 """Small trainings that several tests share; equal shapes let them share compiled programs."""
 
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -42,6 +44,21 @@ def tiny_run(**changes: Any) -> Run:
     if "beta" not in changes and algorithm in ("aetdice", "optidice", "fairdice"):
         changes["beta"] = 0.1
     return train(data, objective, **{"algorithm": algorithm, "config": config, "progress": False, **changes})
+
+
+class Cut(Exception):
+    """Stands for a power failure."""
+
+
+def cut_after(calls: int) -> Callable[..., None]:
+    """A function that raises on its n-th call: given as `progress`, it cuts a training off."""
+    count = itertools.count(1)
+
+    def call(*arguments: Any) -> None:
+        if next(count) == calls:
+            raise Cut
+
+    return call
 
 
 def deterministic_momdp(seed: int, *, states: int = 4, actions: int = 2, horizon: int = 4) -> TabularMOMDP:
