@@ -5,33 +5,34 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.training import deterministic_momdp
 from support.problems import uniform_episodes
 from support.roundabout import PLACES, discounted_returns, roundabout
+from support.training import deterministic_momdp
 
-from aetdice import Episodes, OfflineProblem, lsr, ser, solve_dual, solve_program
-from aetdice.algorithms.dual import DiceSetting, step_residuals
-from aetdice.algorithms.dice import ALGORITHMS
-from aetdice.config import TrainingConfig
+from aetdice import Episodes, OfflineProblem, TrainingConfig, lsr, ser, solve_dual, solve_program, train
+from aetdice.algorithms import ALGORITHMS
+from aetdice.algorithms.dual import DualSetting, step_residuals
+from aetdice.config import DualConfig
 from aetdice.dice import Discounted, ratio
+from aetdice.learning.setup import onto_device
 from aetdice.networks import Nu
 from aetdice.objectives import DIVERGENCES
-from aetdice.learning.setup import onto_device
-from aetdice.learning.training import train
 
 GAMMA, BETA = 0.9, 1.0
 CASES = {"optidice": lsr((1.0, 0.5)), "fairdice": ser()}
-PROBE = TrainingConfig(
-    hidden=(32,),
-    batch=128,
-    value_steps=600,
-    cloning_steps=1000,
-    chunk=1000,
-    averaging=0.99,
-    gamma=GAMMA,
-    holdout=0.0,
-    floor=0.0,
-    polish="layer",
+PROBE = TrainingConfig().adapted(
+    {
+        "network.hidden": (32,),
+        "dual.batch": 128,
+        "dual.steps": 600,
+        "dual.averaging": 0.99,
+        "dual.gamma": GAMMA,
+        "dual.refit": "layer",
+        "extraction.batch": 128,
+        "extraction.steps": 1000,
+        "trainer.chunk": 1000,
+        "trainer.holdout": 0.0,
+    }
 )
 DATASETS = {
     "random-0": uniform_episodes(deterministic_momdp(0), 250, seed=0),
@@ -59,8 +60,8 @@ def every_output(policy, states):
 @pytest.fixture(scope="module", params=[(n, d) for n in CASES for d in DATASETS], ids="-".join)
 def probe(request):
     name, data = request.param[0], DATASETS[request.param[1]]
-    run = train(data, CASES[name], algorithm=name, beta=BETA, learning_rate=3e-3, horizon=5, config=PROBE)
-    return name, request.param[1], run
+    settings = {"beta": BETA, "learning_rate": 3e-3, "horizon": 5, "config": PROBE, "progress": False}
+    return name, request.param[1], train(data, CASES[name], algorithm=name, **settings)
 
 
 def test_learner_finds_the_exact_discounted_optimum(probe):
@@ -79,10 +80,10 @@ def test_policy_is_the_exact_solutions(probe):
     name, data, run = probe
     exact = solve_dual(exact_problem(name, DATASETS[data]), BETA)
     expected, places = exact.policy_table(), exact.problem.observation[:, 0]
-    found = table_of(run.policy.policy, int(places.max()) + 1)[places]
+    found = table_of(run.policy.network, int(places.max()) + 1)[places]
     reached = np.bincount(exact.problem.node, exact.ratio * exact.problem.mass) > 0.02
     np.testing.assert_allclose(found[reached], expected[reached], atol=0.06)
-    twin = table_of(run.twin.policy, int(places.max()) + 1)[places]
+    twin = table_of(run.twin.network, int(places.max()) + 1)[places]
     assert np.abs(twin - expected)[reached].max() > 0.15
 
 
@@ -136,7 +137,10 @@ def test_exact_nu_in_the_learners_place_gives_the_exact_ratios(name, data, diver
     problem, phi = exact_problem(name, DATASETS[data]), DIVERGENCES[divergence]()
     exact = solve_dual(problem, BETA, phi)
     steps = onto_device(DATASETS[data], 5, ALGORITHMS[name](5, PROBE)).steps
-    setting, mu = DiceSetting(Discounted(GAMMA), phi), jnp.asarray(exact.multiplier, jnp.float32)
+    setting, mu = (
+        DualSetting(Discounted(GAMMA), phi, DualConfig()),
+        jnp.asarray(exact.multiplier, jnp.float32),
+    )
     residuals = step_residuals(TableNu(problem, exact.nu), CASES[name], steps, mu, setting)
     pairs = {pair: i for i, pair in enumerate(zip(problem.node, problem.action, strict=True))}
     rows = zip(np.asarray(steps.observation)[:, 0], np.asarray(steps.action), strict=True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from aetdice import InputError
+from aetdice import InputError, Policy
 from aetdice.data.transforms import Scaling
 from aetdice.envs import FairTaxi, TwoStep
 from aetdice.envs.batched import GymnasiumBatch
@@ -20,12 +20,13 @@ TWO_STEP = TwoStep(first_reward=(2.0, 0.0))
 
 
 def random_policy(env, seed=0):
-    """A network with a mind of its own: its last layer does not start at zero."""
+    """A policy with a mind of its own: the last layer of its network does not start at zero."""
     sizes = env.observation_sizes
-    encoder = Encoder(sizes, env.horizon, True, True, np.zeros(len(sizes)), np.ones(len(sizes)), np.ones(2))
-    policy = PolicyNetwork(encoder, Categorical(env.actions), (16,), jax.random.key(seed))
+    facts = np.zeros(len(sizes)), np.ones(len(sizes)), np.ones(2)
+    encoder = Encoder(sizes, env.horizon, True, True, *facts, observation_fourier=0, fourier=8)
+    network = PolicyNetwork(encoder, Categorical(env.actions), (16,), jax.random.key(seed))
     last = jax.random.normal(jax.random.key(seed + 1), (16, env.actions))
-    return eqx.tree_at(lambda p: p.net.weights[-1], policy, last)
+    return Policy(eqx.tree_at(lambda p: p.net.weights[-1], network, last))
 
 
 def batch_of(env):
@@ -66,12 +67,11 @@ def test_many_policies_at_once_act_as_each_does_alone():
 
 @pytest.mark.parametrize("kind", ["inside", "batched"])
 def test_transformed_returns_are_those_of_the_scaled_rewards(kind):
-    """The policy is blind to accrued reward here, so that both walk alike."""
-    policy = random_policy(TAXI)
-    blind = eqx.tree_at(lambda p: p.net.weights[0], policy, replace_fn=jnp.zeros_like)
+    """The policy is blind to accrued reward here, so that both act alike."""
+    blind = eqx.tree_at(lambda p: p.net.weights[0], random_policy(TAXI).network, replace_fn=jnp.zeros_like)
     env = TAXI if kind == "inside" else batch_of(TAXI)
-    plain = sample_returns(blind, env, 20, seed=0)
-    scaled = sample_returns(blind, env, 20, seed=0, transform=Scaling((2.0, 0.5)))
+    plain = sample_returns(Policy(blind), env, 20, seed=0)
+    scaled = sample_returns(Policy(blind, transform=Scaling((2.0, 0.5))), env, 20, seed=0)
     assert np.ptp(plain, axis=0).min() > 0
     np.testing.assert_allclose(scaled, plain * [2, 0.5], rtol=1e-5)
 
@@ -96,8 +96,8 @@ class Mortal:
 
 
 def small_policy():
-    encoder = Encoder((1,), 4, True, True, np.zeros(1), np.ones(1), np.ones(2))
-    return PolicyNetwork(encoder, Categorical(2), (8,), jax.random.key(0))
+    encoder = Encoder((1,), 4, True, True, np.zeros(1), np.ones(1), np.ones(2), 0, 8)
+    return Policy(PolicyNetwork(encoder, Categorical(2), (8,), jax.random.key(0)))
 
 
 def test_terminated_episodes_stop_counting():
@@ -118,7 +118,7 @@ def test_stepping_stops_when_all_have_terminated():
 def test_an_episode_begun_in_its_middle_keeps_what_it_had():
     """At s1 with (5, 6) accrued there is one step left, which pays (9, 1), (4, 4) or (1, 9)."""
     begin = Situation(jnp.asarray(1), jnp.asarray([5.0, 6.0]), jnp.asarray(1, jnp.int32))
-    found = sample_returns(random_policy(TWO_STEP), TWO_STEP, 500, 0, begin)
+    found = sample_returns(random_policy(TWO_STEP), TWO_STEP, 500, 0, begin=begin)
     assert {tuple(row) for row in found.tolist()} == {(14.0, 7.0), (9.0, 10.0), (6.0, 15.0)}
 
 
@@ -126,9 +126,10 @@ def test_policy_is_told_the_accrued_reward_and_the_time_of_the_beginning():
     """So the same shares come up as the network gives in that augmented state."""
     policy = random_policy(TWO_STEP)
     accrued, time = jnp.asarray([5.0, 6.0]), jnp.asarray(1, jnp.int32)
-    found = sample_returns(policy, TWO_STEP, 4000, 0, Situation(jnp.asarray(1), accrued, time))
+    begin = Situation(jnp.asarray(1), accrued, time)
+    found = sample_returns(policy, TWO_STEP, 4000, 0, begin=begin)
     counts = [np.sum(found[:, 0] == 5 + pay) for pay in (9, 4, 1)]
-    logits = policy.outputs(jnp.ones(1, jnp.int32), accrued, time)
+    logits = policy.network.outputs(jnp.ones(1, jnp.int32), accrued, time)
     assert scipy.stats.chisquare(counts, 4000 * np.asarray(jax.nn.softmax(logits), float)).pvalue > 1e-3
 
 
@@ -138,7 +139,7 @@ def test_time_left_is_what_the_horizon_leaves():
     state = TAXI.reset(key)
     for time, steps in ((6, 0), (5, 1)):
         begin = Situation(state, jnp.asarray([0.5, 0.25]), jnp.asarray(time, jnp.int32))
-        gained = np.asarray(rollout_returns(policy, TAXI, 300, key, begin)) - [0.5, 0.25]
+        gained = np.asarray(rollout_returns(policy.network, TAXI, 300, key, begin)) - [0.5, 0.25]
         assert np.any(gained != 0) == bool(steps)  # an invalid pick-up costs; nothing else can happen
         assert len(np.unique(gained.round(5), axis=0)) <= 1 + steps
 
@@ -146,4 +147,4 @@ def test_time_left_is_what_the_horizon_leaves():
 def test_batched_environment_begins_at_its_own_reset():
     begin = Situation(jnp.asarray(1), jnp.zeros(2), jnp.asarray(1, jnp.int32))
     with pytest.raises(InputError, match="a batched environment begins at its own reset"):
-        sample_returns(random_policy(TWO_STEP), batch_of(TWO_STEP), 3, 0, begin)
+        sample_returns(random_policy(TWO_STEP), batch_of(TWO_STEP), 3, 0, begin=begin)

@@ -6,18 +6,24 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from support.expectiles import expectile, fixed_point
-from support.training import deterministic_momdp, tabulated
 from support.problems import random_tables, uniform_episodes
+from support.training import deterministic_momdp, tabulated
 
-from aetdice import Episode, Episodes, enumerate_space, esr, lsr, solve
-from aetdice.config import TrainingConfig
+from aetdice import Episode, Episodes, TrainingConfig, enumerate_space, esr, lsr, solve, train
 from aetdice.data.device import Steps
 from aetdice.exact import uniform_policy
 from aetdice.learning.population import member, stack, start_values, train_values
 from aetdice.learning.setup import algorithm_for, encoder_for, hyper_of, onto_device
-from aetdice.learning.training import train
 
-PROBE = TrainingConfig(hidden=(64,), batch=256, value_steps=2000, cloning_steps=1000, chunk=2000, holdout=0.0)
+PROBE = TrainingConfig().adapted(
+    {
+        "network.hidden": (64,),
+        "iql.steps": 2000,
+        "extraction.steps": 1000,
+        "trainer.chunk": 2000,
+        "trainer.holdout": 0.0,
+    }
+)
 TAUS = (0.5, 0.8, 0.95)
 
 
@@ -56,12 +62,12 @@ def values(request, ending):
     """V and critics for several expectiles, trained together."""
     objective, utility = CASES[request.param]
     learner = algorithm_for("esr-iql", 3, PROBE)
-    data, encoder = onto_device(ending, 3, learner), encoder_for(ending, 3, learner, learner.config)
+    data, encoder = onto_device(ending, 3, learner), encoder_for(ending, 3, learner, PROBE.network)
     shared = {"objective": objective, "learning_rate": 3e-3, "temperature": 14.0}
     hypers = stack([hyper_of({**shared, "expectile": tau}, learner) for tau in TAUS])
     seeds = jnp.zeros(len(TAUS), jnp.int32)
     states = start_values(learner, encoder, hypers, seeds, data)
-    states = train_values(learner, states, hypers, seeds, data, jnp.arange(PROBE.value_steps))
+    states = train_values(learner, states, hypers, seeds, data, jnp.arange(PROBE.iql.steps))
     return utility, [member(states, i) for i in range(len(TAUS))]
 
 
@@ -120,6 +126,7 @@ def improved(request):
         temperature=14.0,
         learning_rate=3e-3,
         config=PROBE,
+        progress=False,
     )
     return enumerate_space(momdp), data, run
 
@@ -130,7 +137,7 @@ def test_policy_of_a_large_expectile_is_near_the_optimum_where_cloning_is_not(im
     assert best - data > 0.5
     bold = run.members[1]
     score, twin = (
-        tabulated(acting.policy, space).outcomes().score(esr()) for acting in (bold.policy, bold.twin)
+        tabulated(acting.network, space).outcomes().score(esr()) for acting in (bold.policy, bold.twin)
     )
     assert score > best - 0.12 * (best - data)
     assert twin < data + 0.3 * (best - data)
@@ -191,9 +198,10 @@ def test_continuous_actions_find_the_known_optimum(shots):
         temperature=14.0,
         learning_rate=3e-3,
         config=PROBE,
+        progress=False,
     )
     optimum = logs(np.array([8.0, 8.0]))
-    score, twin = played(run.policy.policy), played(run.twin.policy)
+    score, twin = played(run.policy.network), played(run.twin.network)
     assert score > 0.85 * optimum  # weights of at most 100 keep some misses: 0.87 to 0.90 over seeds
     assert twin < 0.6 * optimum
     start = run.members[0].diagnostics["start_value"] + logs(np.zeros(2))
@@ -207,7 +215,7 @@ def test_whole_numbers_in_a_vector_are_actions_to_interpolate():
     data = Episodes.from_list(Episode(np.zeros((2, 1)), a, np.ones((1, 2)), True, False) for a in actions)
     steps = onto_device(data, 1, learner)
     hyper = hyper_of({"objective": esr(), "learning_rate": 1e-3, **learner.sweeps}, learner)
-    state = learner.init(encoder_for(data, 1, learner, learner.config), hyper, steps, jax.random.key(0))
+    state = learner.init(encoder_for(data, 1, learner, PROBE.network), hyper, steps, jax.random.key(0))
     features = state.value.encoder.features
     assert state.critics.nets.weights[0].shape[:2] == (2, features + 2)
     row: Steps = steps.steps.take(jnp.asarray(0))

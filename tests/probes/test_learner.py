@@ -5,19 +5,29 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.training import deterministic_momdp, tabulated
 from support.problems import uniform_episodes
+from support.training import deterministic_momdp, tabulated
 
-from aetdice import Episode, Episodes, OfflineProblem, bsr, enumerate_space, esr, ser, solve_dual
-from aetdice.algorithms.dual import DiceSetting, step_residuals
-from aetdice.config import TrainingConfig
+from aetdice import (
+    Episode,
+    Episodes,
+    OfflineProblem,
+    TrainingConfig,
+    bsr,
+    enumerate_space,
+    esr,
+    ser,
+    solve_dual,
+    train,
+)
+from aetdice.algorithms.dual import DualSetting, step_residuals
+from aetdice.config import DualConfig
 from aetdice.data import augment
 from aetdice.data.device import to_device
 from aetdice.dice import FiniteHorizon, ratio
 from aetdice.exact import uniform_policy
 from aetdice.networks import Nu, PolicyNetwork
 from aetdice.objectives import DIVERGENCES, Identity
-from aetdice.learning.training import train
 
 HORIZON, EPISODES, BETA = 4, 200, 0.1
 
@@ -47,7 +57,7 @@ def test_exact_nu_in_the_learners_place_gives_the_exact_ratios(objective, diverg
     phi = DIVERGENCES[divergence]()
     solution = solve_dual(problem, 0.3, phi)
     steps = to_device(augment(episodes, Identity(), HORIZON)).steps
-    table, setting = TableNu(problem, solution.nu), DiceSetting(FiniteHorizon(HORIZON), phi)
+    table, setting = TableNu(problem, solution.nu), DualSetting(FiniteHorizon(HORIZON), phi, DualConfig())
     mu = jnp.asarray(solution.multiplier, jnp.float32)
     found = np.asarray(ratio(step_residuals(table, objective, steps, mu, setting), 0.3, phi))
     keys = np.column_stack([problem.observation, problem.accrued, problem.time])[problem.node]
@@ -58,8 +68,17 @@ def test_exact_nu_in_the_learners_place_gives_the_exact_ratios(objective, diverg
     np.testing.assert_allclose(found, expected, atol=1e-4, rtol=1e-4)
 
 
-PROBE = TrainingConfig(
-    hidden=(64,), batch=128, value_steps=1500, cloning_steps=1500, chunk=1500, averaging=0.99, holdout=0.0
+PROBE = TrainingConfig().adapted(
+    {
+        "network.hidden": (64,),
+        "dual.batch": 128,
+        "dual.steps": 1500,
+        "dual.averaging": 0.99,
+        "extraction.batch": 128,
+        "extraction.steps": 1500,
+        "trainer.chunk": 1500,
+        "trainer.holdout": 0.0,
+    }
 )
 
 
@@ -68,7 +87,8 @@ def probe(request):
     """A learner for ESR and one for SER, and the space they act in."""
     momdp = deterministic_momdp(request.param)
     episodes = uniform_episodes(momdp, EPISODES, request.param)
-    run = train(episodes, [bsr(0.0), bsr(1.0)], beta=BETA, learning_rate=3e-3, config=PROBE)
+    settings = {"beta": BETA, "learning_rate": 3e-3, "config": PROBE, "progress": False}
+    run = train(episodes, [bsr(0.0), bsr(1.0)], **settings)
     return enumerate_space(momdp), episodes, run
 
 
@@ -81,10 +101,10 @@ def test_learner_finds_the_exact_regularised_optimum(probe, index, objective):
     assert 0.95 <= low <= high <= 1.05
     best = exact.policy(space).outcomes().score(objective)
     data = uniform_policy(space).outcomes().score(objective)
-    score = tabulated(member.policy.policy, space).outcomes().score(objective)
+    score = tabulated(member.policy.network, space).outcomes().score(objective)
     assert best - data > 0.2
     assert score == pytest.approx(best, abs=0.05 * (best - data) + 0.02)
-    twin = tabulated(member.twin.policy, space).outcomes().score(objective)
+    twin = tabulated(member.twin.network, space).outcomes().score(objective)
     assert abs(twin - data) < 0.3 * (best - data)
 
 
@@ -118,16 +138,15 @@ def mixtures(torn):
     """The actions of a five-component policy and of a single Gaussian."""
     found = {}
     for components in (5, 1):
-        config = TrainingConfig(
-            hidden=(16,), batch=128, value_steps=300, cloning_steps=1000, chunk=1000, components=components
-        )
-        found[components] = train(torn, ser(), beta=0.5, learning_rate=3e-3, config=config)
+        settings = {"network.hidden": (16,), "network.components": components, "dual.steps": 300}
+        config = PROBE.adapted({**settings, "dual.averaging": 0.999, "extraction.steps": 1000})
+        found[components] = train(torn, ser(), beta=0.5, learning_rate=3e-3, config=config, progress=False)
     return found
 
 
 def test_mixture_attains_what_one_gaussian_cannot(mixtures):
     scores = {
-        components: float(ser()(jnp.asarray(peaks(sampled_actions(run.policy.policy)), jnp.float32)))
+        components: float(ser()(jnp.asarray(peaks(sampled_actions(run.policy.network)), jnp.float32)))
         for components, run in mixtures.items()
     }
     optimum = 2 * np.log(5)
@@ -136,14 +155,14 @@ def test_mixture_attains_what_one_gaussian_cannot(mixtures):
 
 
 def test_mixture_is_half_and_half(mixtures):
-    actions = sampled_actions(mixtures[5].policy.policy)
+    actions = sampled_actions(mixtures[5].policy.network)
     assert np.mean(actions > 0) == pytest.approx(0.5, abs=0.07)
     assert np.mean(np.abs(np.abs(actions) - 0.7) < 0.25) > 0.9
 
 
 def test_actions_stay_within_the_range_of_the_data(mixtures, torn):
     for run in mixtures.values():
-        head, actions = run.twin.policy.head, sampled_actions(run.twin.policy)
+        head, actions = run.twin.network.head, sampled_actions(run.twin.network)
         assert head.low == pytest.approx(torn.actions.min(axis=0))
         assert head.high == pytest.approx(torn.actions.max(axis=0))
         assert torn.actions.min() - 1e-6 <= actions.min()

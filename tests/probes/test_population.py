@@ -1,24 +1,28 @@
 """A population is its members, trained together: no member feels the others."""
 
-import dataclasses
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from support.training import TINY, leaves, parameters, tiny_episodes, tiny_run
 
 from aetdice import bsr, lsr
-from aetdice.algorithms.cloning import SampleWeights, cumulative_shares
+from aetdice.algorithms import ALGORITHMS
 from aetdice.algorithms.diagnostics import diagnose_ratios
-from aetdice.algorithms.dual import DiceHyper
-from aetdice.algorithms.dice import ALGORITHMS
-from aetdice.algorithms.refit import polish
+from aetdice.algorithms.refit import refit
+from aetdice.algorithms.sampling import SampleWeights, cumulative_shares
 from aetdice.data import augment, transform_episodes
 from aetdice.data.device import to_device
 from aetdice.data.transforms import Scaling
+from aetdice.learning.population import (
+    member,
+    stack,
+    start_policies,
+    start_values,
+    train_policies,
+    train_values,
+)
 from aetdice.networks import Categorical, Encoder
 from aetdice.objectives import Identity
-from aetdice.learning.population import member, stack, start_policies, start_values, train_policies, train_values
 
 CHOICES = [(0.3, 0.1, 0), (0.3, 0.4, 1), (0.7, 0.1, 1), (0.7, 0.4, 0)]
 """α, β and seed of each member."""
@@ -32,11 +36,11 @@ def data():
 
 @pytest.fixture(scope="module")
 def encoder():
-    return Encoder((3,), 3, True, True, np.ones(1), np.ones(1), np.full(2, 2.0))
+    return Encoder((3,), 3, True, True, np.ones(1), np.ones(1), np.full(2, 2.0), 0, 8)
 
 
 def duals(encoder, data, choices):
-    hypers = stack([DiceHyper(bsr(alpha), beta=beta) for alpha, beta, _ in choices])
+    hypers = stack([LEARNER.hyper(bsr(alpha), 1e-3, beta=beta) for alpha, beta, _ in choices])
     seeds = jnp.asarray([seed for _, _, seed in choices])
     states = start_values(LEARNER, encoder, hypers, seeds, data)
     for chunk in jnp.split(jnp.arange(100), 4):
@@ -64,7 +68,7 @@ def test_members_differ_from_each_other(together):
 
 def test_policies_trained_together_equal_policies_trained_alone(encoder, data):
     weights = np.random.default_rng(0).random((2, data.steps.count))
-    tickets = jnp.asarray(np.stack([cumulative_shares(row) for row in weights]))
+    cdfs = jnp.asarray(np.stack([cumulative_shares(row) for row in weights]))
     rates, seeds = jnp.asarray([1e-3, 3e-3]), jnp.asarray([0, 5])
 
     def cloned(rows):
@@ -72,12 +76,12 @@ def test_policies_trained_together_equal_policies_trained_alone(encoder, data):
         for chunk in jnp.split(jnp.arange(100), 4):
             states = train_policies(
                 states,
-                SampleWeights(tickets[rows], None),
+                SampleWeights(cdfs[rows], None),
                 rates[rows],
                 seeds[rows],
                 data,
                 chunk,
-                TINY,
+                TINY.extraction,
             )
         return states
 
@@ -99,24 +103,24 @@ def test_a_run_keeps_the_facts_of_its_data():
     run, data = tiny_run(), tiny_episodes()
     reach = np.max([np.abs(np.cumsum(episode.rewards, axis=0)).max(axis=0) for episode in data], axis=0)
     for acting in (run.policy, run.twin):
-        np.testing.assert_allclose(acting.policy.encoder.accrued_range, np.log1p(reach), rtol=1e-6)
+        np.testing.assert_allclose(acting.network.encoder.accrued_range, np.log1p(reach), rtol=1e-6)
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["constants", "layer"])
-def polished(request, together, data):
+def refitted(request, together, data):
     states, hypers = together
     rough, hyper = member(states, 0), member(hypers, 0)
-    smooth = polish(rough, hyper, data, LEARNER.setting, layer=request.param)
+    smooth = refit(rough, hyper, data, LEARNER.setting, layer=request.param)
     return rough, smooth, *(diagnose_ratios(state, hyper, data, LEARNER.setting) for state in (rough, smooth))
 
 
-def test_polish_lowers_the_dual(polished):
-    _, _, before, after = polished
+def test_refit_lowers_the_dual(refitted):
+    _, _, before, after = refitted
     assert float(after.dual_value) < float(before.dual_value)
 
 
-def test_polish_conserves_mass_and_balances_the_flow(polished):
-    _, _, before, after = polished
+def test_refit_conserves_mass_and_balances_the_flow(refitted):
+    _, _, before, after = refitted
     assert float(after.mass_violation) < 1e-2 < float(before.mass_violation)
     assert float(after.flow_violation) < float(before.flow_violation)
 
@@ -124,20 +128,20 @@ def test_polish_conserves_mass_and_balances_the_flow(polished):
 def test_constants_and_scale_keep_the_networks_direction(together, data):
     states, hypers = together
     rough = member(states, 0)
-    smooth = polish(rough, member(hypers, 0), data, LEARNER.setting, layer=False)
+    smooth = refit(rough, member(hypers, 0), data, LEARNER.setting, layer=False)
     old, new = (np.asarray(state.average.net.weights[-1]) for state in (rough, smooth))
     assert np.corrcoef(old.ravel(), new.ravel())[0, 1] == pytest.approx(1, abs=1e-5)
 
 
-def test_polish_makes_the_slack_what_the_ratios_attain(polished, data):
-    _, smooth, _, after = polished
+def test_refit_makes_the_slack_what_the_ratios_attain(refitted, data):
+    _, smooth, _, after = refitted
     objective = bsr(CHOICES[0][0])
     gain = float(objective.aggregation(smooth.slack))
     assert float(after.claimed_value) == pytest.approx(gain, abs=1e-3)
 
 
-def test_polish_leaves_a_network_of_the_same_form(polished):
-    rough, smooth, _, _ = polished
+def test_refit_leaves_a_network_of_the_same_form(refitted):
+    rough, smooth, _, _ = refitted
     for old, new in zip(leaves(rough.average), leaves(smooth.average), strict=True):
         assert (old.shape, old.dtype) == (new.shape, new.dtype)
         assert np.all(np.isfinite(new))
@@ -164,14 +168,13 @@ def test_training_with_a_transform_is_training_on_transformed_data():
     assert before.policy.transform is None
 
 
-def test_values_see_their_own_frequencies_and_policies_their_own_batch():
+def test_values_see_their_own_fourier_features_and_policies_their_own_batch():
     usual = tiny_run()
-    for change in ({"value_frequencies": 3}, {"cloning_batch": 32}):
-        other = tiny_run(config=dataclasses.replace(TINY, **change))
-        assert other.policy.policy.encoder.frequencies == TINY.frequencies
+    changes = {"network.value_fourier": 3, "extraction.batch": 32}
+    features, batch = (tiny_run(config=TINY.adapted({name: value})) for name, value in changes.items())
+    for other in (features, batch):
+        assert other.policy.network.encoder.fourier == TINY.network.fourier
         same = [np.array_equal(a, b) for a, b in zip(parameters(usual), parameters(other), strict=True)]
         assert not all(same)
-    twins = leaves(usual.twin.policy)
-    later = tiny_run(config=dataclasses.replace(TINY, value_frequencies=3))
-    for one, other in zip(twins, leaves(later.twin.policy), strict=True):
+    for one, other in zip(leaves(usual.twin.network), leaves(features.twin.network), strict=True):
         np.testing.assert_array_equal(one, other)

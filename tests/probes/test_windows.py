@@ -5,12 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.stats
-from support.training import TINY
 from support.ragged import HORIZON, KEY, ragged, some_nu
+from support.training import TINY
 
 from aetdice import bsr
-from aetdice.algorithms.dual import DiceSetting, entering_and_residuals, step_residuals
 from aetdice.algorithms.dice import aetdice
+from aetdice.algorithms.dual import DualSetting, entering_and_residuals, step_residuals
+from aetdice.config import DualConfig
 from aetdice.dice import FiniteHorizon
 from aetdice.objectives import ChiSquare
 
@@ -18,11 +19,8 @@ from aetdice.objectives import ChiSquare
 @pytest.mark.parametrize("window", [1, 2, 4, 19])
 def test_residuals_do_not_depend_on_the_window(window):
     nu = some_nu()
-    data, setting, mu = (
-        ragged(cut=False),
-        DiceSetting(FiniteHorizon(HORIZON), ChiSquare()),
-        jnp.array([0.3, 0.7]),
-    )
+    data, mu = ragged(cut=False), jnp.array([0.3, 0.7])
+    setting = DualSetting(FiniteHorizon(HORIZON), ChiSquare(), DualConfig())
     rows = (jnp.arange(data.steps.count)[:, None] + jnp.arange(window)[None]).ravel() % data.steps.count
     batch, first = data.steps.take(rows), data.steps.take(data.initial)
     entering, found = entering_and_residuals(nu, bsr(0.5), first, batch, window, mu, setting)
