@@ -242,22 +242,15 @@ def test_rewards_after_termination_do_not_count():
 # Figures that are published.
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_certificate_of_a_coarse_optimum_reaches_the_fine_one(seed):
-    """Stopped early, the value falls short of the optimum by no more than the gap."""
-    momdp = random_tables(seed).momdp()
-    best = solve(momdp, ser())
-    coarse = solve(momdp, ser(), tolerance=0.3)
-    assert coarse.value <= best.value + best.gap
-    assert coarse.value + coarse.gap >= best.value - 1e-12
-    if coarse.value < best.value - 1e-9:
-        assert coarse.gap > 1e-9
-
-
-def test_some_coarse_optimum_falls_short():
-    """So that the test above has something to refuse."""
-    found = [solve(random_tables(seed).momdp(), ser(), tolerance=0.3).gap for seed in range(6)]
-    assert max(found) > 1e-3
+def test_certificate_of_a_coarse_optimum_reaches_the_fine_one():
+    """Stopped early, the value falls short of the optimum by no more than the gap; some do fall short."""
+    short = []
+    for momdp in (random_tables(seed).momdp() for seed in range(4)):
+        best, coarse = solve(momdp, ser()), solve(momdp, ser(), tolerance=0.3)
+        assert coarse.value <= best.value + best.gap
+        assert coarse.value + coarse.gap >= best.value - 1e-12
+        short.append(best.value - coarse.value)
+    assert max(short) > 1e-3
 
 
 def test_variances_of_returns_are_those_of_a_sample():
