@@ -8,8 +8,10 @@ from scipy.optimize import minimize
 from aetdice import bsr, esr, lsr, ser
 from aetdice.envs import PointMaze
 from aetdice.envs.point_maze.heuristics import schedule_returns
+from aetdice.envs.point_maze.schedules import drive_all, orders, tours
+from aetdice.exact.mixtures import best_mixture
 from aetdice.objectives import in_float64
-from aetdice.studies.pointmaze.schedules import best_mixture, described, drive_all, orders, search, tours
+from aetdice.studies.point_maze import described, search
 
 MAZE = PointMaze("#####/#B.S#/###A#/#####", distance=0.4, scales=(2.0, 1.0), horizon=60)
 OBJECTIVES = {"ESR": esr(threshold=0.01), "SER": ser(), "LSR": lsr()}

@@ -1,12 +1,14 @@
 """Studies in parts: what is saved is not done again, and what does not fit is refused."""
 
 import json
+import re
 
 import pytest
 from support.refusals import complaint
 
 from aetdice import InputError
-from aetdice.studies.parts import Part, complete, write_summary
+from aetdice.studies import parts as parts_module
+from aetdice.studies.parts import Part, code_commit, complete, write_summary
 
 
 class Counted:
@@ -15,9 +17,9 @@ class Counted:
     def __init__(self, result: dict) -> None:
         self.result, self.done = result, 0
 
-    def __call__(self, folder, report) -> dict:
+    def __call__(self, folder, progress) -> dict:
         self.done += 1
-        report("values", 1, 1, {})
+        progress("values", 1, 1, {})
         return self.result
 
 
@@ -44,7 +46,7 @@ def test_only_the_named_parts_are_done_and_those_saved_are_read(works, tmp_path)
 
 
 def test_a_part_that_was_cut_off_is_done_again(works, tmp_path):
-    def breaks(folder, report):
+    def breaks(folder, progress):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -54,19 +56,21 @@ def test_a_part_that_was_cut_off_is_done_again(works, tmp_path):
     assert not (tmp_path / "parts" / "third.json").exists()
 
 
-def test_a_summary_says_how_parts_were_made_and_leaves_episodes_and_foreign_files_out(works, tmp_path):
+def test_a_summary_says_how_parts_were_made_and_leaves_samples_and_foreign_files_out(works, tmp_path):
     complete(parts(works), tmp_path)
     for name, text in {"broken": "{", "foreign": "[1]", "old": '{"facts": {}}'}.items():
         (tmp_path / "parts" / f"{name}.json").write_text(text)
-    write_summary(tmp_path, {"rows": {"a": {"score": 1, "returns": [2, 3]}}, "seeds": [{"ways": []}]})
+    write_summary(
+        tmp_path, {"rows": {"a": {"score": 1, "samples": {"returns": [2, 3]}}}, "seeds": [{"samples": {}}]}
+    )
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary.pop("made").keys() == {"first", "second"}
-    assert summary == {"rows": {"a": {"score": 1}}, "seeds": [{}]}
+    assert summary == {"format": 2, "rows": {"a": {"score": 1}}, "seeds": [{}]}
 
 
 def test_progress_says_which_part_it_is(works, tmp_path):
     stages = []
-    complete(parts(works), tmp_path, report=lambda stage, *_: stages.append(stage))
+    complete(parts(works), tmp_path, progress=lambda stage, *_: stages.append(stage))
     assert stages == ["first values", "second values"]
 
 
@@ -74,7 +78,13 @@ def test_a_record_says_what_it_depends_on(works, tmp_path):
     complete(parts(works), tmp_path)
     record = json.loads((tmp_path / "parts" / "first.json").read_text())
     assert record["facts"] == {"name": "first", "grid": [1, 2]}
-    assert {"date", "device", "seconds", "versions", "results"} <= set(record)
+    assert {"commit", "date", "device", "seconds", "versions", "results"} <= set(record)
+
+
+def test_the_commit_of_the_code_is_known_in_a_repository_only(monkeypatch, tmp_path):
+    assert re.fullmatch(r"[0-9a-f]{12}\+?", code_commit() or "")
+    monkeypatch.setattr(parts_module, "__file__", str(tmp_path / "parts.py"))
+    assert code_commit() is None
 
 
 def test_other_settings_are_refused(works, tmp_path):
