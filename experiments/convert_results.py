@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
+from aetdice.evaluation.estimates import NORMAL, estimate, spread
 from aetdice.files import write_json
 from aetdice.learning.run import gap_share
 from aetdice.studies import STUDIES
-from aetdice.studies.estimates import NORMAL, estimate, spread
 from aetdice.studies.fair_taxi import HISTORY, SHARES, name_of, optimum_of
 from aetdice.studies.mujoco_rollouts import DIRECTIONS, STAY_UP, UPRIGHT
 from aetdice.studies.parts import FORMAT

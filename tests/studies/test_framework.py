@@ -12,9 +12,9 @@ from support.untrained import untrained
 
 from aetdice import bsr, esr, ser
 from aetdice.config import TrainingConfig
+from aetdice.evaluation.estimates import Estimate, estimate, leaders, spread, tied
 from aetdice.learning.run import gap_share, select_members
 from aetdice.report.figures import quantile_curves
-from aetdice.studies.estimates import Estimate, estimate, leaders, spread, tied
 from aetdice.studies.merging import merge_table
 from aetdice.studies.parts import complete
 from aetdice.studies.populations import parts_of, training_record
@@ -77,7 +77,8 @@ def results(values=((3.0, 5.0), (4.0, 5.0)), twins=(1.0, 2.0), selected=1) -> di
         for seed, value in enumerate(pair):
             member = 2 * i + seed
             policies[f"policy-{member}"] = rollouts(value, "fair")
-            seeds.append({"seed": seed, "member": member, "diagnostics": {"claimed_value": value + 1}})
+            known = {"claimed_value": value + 1}
+            seeds.append({"seed": seed, "policy": f"policy-{member}", "diagnostics": known})
         settings.append({"params": {"beta": (1.0, 0.1)[i], "learning_rate": 1e-3}, "seeds": seeds})
     for seed, value in enumerate(twins):
         policies[f"twin-{seed}"] = rollouts(value, "fair")
@@ -88,7 +89,7 @@ def results(values=((3.0, 5.0), (4.0, 5.0)), twins=(1.0, 2.0), selected=1) -> di
     }
     return {
         "reference": {"references": references, "objectives": ["one", "other"]},
-        "aetdice": {"rows": {"fair": row}, "twins": {"0": 0, "1": 1}, "policies": policies},
+        "aetdice": {"rows": {"fair": row}, "twins": {"0": "twin-0", "1": "twin-1"}, "policies": policies},
     }
 
 
@@ -149,7 +150,7 @@ def test_the_setting_is_selected_by_its_mean_over_seeds(claims, selected):
     record = training_record(run, POPULATION)
     assert record["rows"]["fair"]["selected"] == selected
     assert [s["params"]["beta"] for s in record["rows"]["fair"]["settings"]] == [1.0, 0.1]
-    assert record["twins"] == {"0": 0, "1": 1}
+    assert record["twins"] == {"0": "twin-0", "1": "twin-1"}
 
 
 def test_the_best_setting_is_that_of_the_largest_mean_over_seeds():
@@ -252,7 +253,7 @@ def test_only_the_selected_setting_is_rolled_out_where_that_is_asked(without_tra
     found = complete(parts_of(study), tmp_path)["aetdice"]
     selected = found["rows"]["each"]["selected"]
     seeds = found["rows"]["each"]["settings"][selected]["seeds"]
-    assert list(found["policies"]) == [f"policy-{seed['member']}" for seed in seeds]  # and no twins
+    assert list(found["policies"]) == [seed["policy"] for seed in seeds]  # and no twins
     table = study.tables[0]
     rows = merge_table(table, complete(parts_of(study), tmp_path))["rows"]
     assert [s["trained"] is None for s in rows["each"]["settings"]] == [i != selected for i in range(2)]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from aetdice.evaluation.estimates import estimate
 from aetdice.studies import STUDIES
-from aetdice.studies.estimates import estimate
 from aetdice.studies.score_tables import markdown, setting, tables_of
 
 ROOT = Path(__file__).parents[2]

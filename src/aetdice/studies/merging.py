@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from aetdice.evaluation.estimates import estimate, spread
 from aetdice.learning.run import gap_share
-from aetdice.studies.estimates import estimate, spread
 from aetdice.studies.parts import Results
-from aetdice.studies.populations import REFERENCE, policy_name, rollouts_name, training_name, twin_name
+from aetdice.studies.populations import REFERENCE, rollouts_name, training_name
 from aetdice.studies.study import Population, Row, Study, Summary, Table
 
 
@@ -36,7 +36,7 @@ def merge_table(table: Table, results: Results) -> Summary:
         for row in population.rows:
             rows[row.name] = _row(row, population, trained, policies, references)
         if population.cloning_row is not None:
-            twins = [policies[twin_name(dict(trained), seed)] for seed in trained["twins"]]
+            twins = [policies[name] for name in trained["twins"].values()]
             cloning[population.cloning_row] = _cloning_row(twins)
     return {
         "title": table.title,
@@ -101,11 +101,11 @@ def _setting(
             for name in seeds[0]["diagnostics"]
         },
     }
-    if any(policy_name(seed) not in policies for seed in seeds):
+    if seeds[0]["policy"] not in policies:
         return {**known, "trained": None}
-    own = [policies[policy_name(seed)] for seed in seeds]
+    own = [policies[seed["policy"]] for seed in seeds]
     scores = [found["trained"][row.name] for found in own]
-    names = [twin_name(dict(trained), seed["seed"]) for seed in seeds]
+    names = [trained["twins"][str(seed["seed"])] for seed in seeds]
     twins = [policies[name]["trained"][row.name]["value"] for name in names if name in policies]
     gaps = None
     if best_known is not None and twins:

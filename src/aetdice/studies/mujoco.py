@@ -40,25 +40,12 @@ SAFE_EPSILON = 20.0
 """The same for the safe objective, which is paid along the way, where that decay still is large."""
 REFERENCE = 300
 """The first so many trajectories give the constants of the normalisation, whatever the dataset's size."""
-_FEATURES = {"network.hidden": (256, 256), "network.fourier": 3, "network.value_fourier": 5}
-_SHORT = TrainingConfig().adapted(
-    {
-        **_FEATURES,
-        "dual.steps": 6_000,
-        "extraction.steps": 8_000,
-        "extraction.warm_up": 0.5,
-        "trainer.holdout": 0.1,
-        "trainer.chunk": 500,
-    }
-)
+_NETWORK = {"network.hidden": (256, 256), "network.fourier": 3, "network.value_fourier": 5}
+_TRAINER = {"extraction.warm_up": 0.5, "trainer.holdout": 0.1, "trainer.chunk": 500}
+_SHORT = TrainingConfig().adapted(_NETWORK | _TRAINER | {"dual.steps": 6_000, "extraction.steps": 8_000})
 _LONG = _SHORT.adapted(
-    {
-        "dual.batch": 1024,
-        "dual.steps": 20_000,
-        "trainer.chunk": 4_000,
-        "extraction.batch": 512,
-        "extraction.steps": 32_000,
-    }
+    {"dual.batch": 1024, "dual.steps": 20_000, "trainer.chunk": 4_000}
+    | {"extraction.batch": 512, "extraction.steps": 32_000}
 )
 FULL = Effort(
     seeds=(0, 1, 2, 3, 4),

@@ -38,19 +38,12 @@ LEGS = 3
 FINER = 3
 """How much finer the grid of switch times becomes around the best schedules, each time."""
 _FEATURES = {"network.observation_fourier": 3, "network.fourier": 3, "trainer.holdout": 0.1}
-_SMALL = TrainingConfig().adapted({**_FEATURES, "extraction.dropout": 0.1, "trainer.chunk": 1_000})
+_SMALL = TrainingConfig().adapted(_FEATURES | {"extraction.dropout": 0.1, "trainer.chunk": 1_000})
 _LARGE = TrainingConfig().adapted(
-    {
-        **_FEATURES,
-        "network.hidden": (256, 256),
-        "network.value_fourier": 6,
-        "trainer.chunk": 4_000,
-        "dual.batch": 1024,
-        "dual.steps": 60_000,
-        "extraction.batch": 512,
-        "extraction.steps": 24_000,
-        "extraction.dropout": 0.2,
-    }
+    _FEATURES
+    | {"network.hidden": (256, 256), "network.value_fourier": 6, "trainer.chunk": 4_000}
+    | {"dual.batch": 1024, "dual.steps": 60_000}
+    | {"extraction.batch": 512, "extraction.steps": 24_000, "extraction.dropout": 0.2}
 )
 FULL = Effort(
     seeds=(0, 1, 2),

@@ -10,7 +10,6 @@ from typing import Any
 from aetdice.errors import InputError
 from aetdice.evaluation import load_policy
 from aetdice.files import write_json
-from aetdice.learning.folder import policy_file
 from aetdice.learning.run import Run
 from aetdice.learning.setup import readable
 from aetdice.learning.training import train
@@ -21,25 +20,12 @@ from aetdice.studies.study import Population, Rollouts, Row, Study, Table, score
 
 REFERENCE = "reference"
 ROLLOUTS = "rollouts"
-DIAGNOSTICS = (
-    "claimed_value",
-    "held_out_claimed_value",
-    "mass_violation",
-    "flow_violation",
-    "held_out_flow_violation",
-    "effective_sample_size",
-    "distance_to_twin",
-    "bellman_error",
-    "start_value",
-)
 
 
 def parts_of(study: Study) -> list[Part]:
     """Every table's parts, then the probes."""
-    return [
-        *(part for table in study.tables for part in _parts_of(table)),
-        *(probe.part for probe in study.probes),
-    ]
+    own = [part for table in study.tables for part in _parts_of(table)]
+    return [*own, *(probe.part for probe in study.probes)]
 
 
 def training_name(table: Table, population: Population) -> str:
@@ -87,13 +73,8 @@ def _population_parts(table: Table, population: Population) -> Iterator[Part]:
 
 def _table_facts(table: Table) -> dict[str, Any]:
     columns = {heading: objective.name for heading, objective in table.columns.items()}
-    return {
-        "table": table.name,
-        "columns": columns,
-        "horizon": table.horizon,
-        "dataset": table.effort.dataset,
-        **table.facts,
-    }
+    about = {"table": table.name, "horizon": table.horizon, "dataset": table.effort.dataset}
+    return {**about, "columns": columns, **table.facts}
 
 
 def population_facts(table: Table, population: Population) -> dict[str, Any]:
@@ -127,11 +108,14 @@ def train_population(table: Table, population: Population, folder: Path, progres
 
 
 def training_record(run: Run, population: Population) -> dict[str, Any]:
-    """What a training leaves beside its policies: of every row the settings, seed by seed."""
+    """What a training leaves beside its policies: of every row the settings, seed by seed.
+
+    Policies and twins are called as the files are that `train` leaves in its folder.
+    """
     size = len(run.members) // len(population.rows)
-    twins: dict[str, int] = {}
+    twins: dict[str, str] = {}
     for index, member in enumerate(run.members):
-        twins.setdefault(str(member.params["seed"]), index)
+        twins.setdefault(str(member.params["seed"]), f"twin-{index}")
     return {
         "rows": {row.name: _row_record(run, row, i, size) for i, row in enumerate(population.rows)},
         "twins": twins,
@@ -144,14 +128,11 @@ def _row_record(run: Run, row: Row, which: int, size: int) -> dict[str, Any]:
     first, selection = which * size, run.selections[which]
     for index in range(first, first + size):
         member = run.members[index]
-        own = {
-            name: value
-            for name, value in member.params.items()
-            if name not in ("algorithm", "objective", "seed")
-        }
+        own = {n: v for n, v in member.params.items() if n not in ("algorithm", "objective", "seed")}
         setting = settings.setdefault(str(own), {"params": own, "seeds": []})
-        known = {name: member.diagnostics[name] for name in DIAGNOSTICS if name in member.diagnostics}
-        setting["seeds"].append({"seed": member.params["seed"], "member": index, "diagnostics": known})
+        known = {name: value for name, value in member.diagnostics.items() if isinstance(value, float)}
+        seed = {"seed": member.params["seed"], "policy": f"policy-{index}", "diagnostics": known}
+        setting["seeds"].append(seed)
     return {
         "data_score": float(in_float64(row.objective)(run.data_returns)),
         "settings": list(settings.values()),
@@ -170,7 +151,7 @@ def roll_out(
 ) -> dict[str, Any]:
     """What every policy that is to be evaluated attains; what the folder has already is not done again."""
     wanted = _wanted(population, trained)
-    paths = {name: policy_file(policies, *_parsed(name)) for name in wanted}
+    paths = {name: policies / f"{name}.npz" for name in wanted}
     for path in paths.values():
         if not path.is_file():
             raise InputError(f"{path} is missing: bring the folder of the training, too")
@@ -209,25 +190,10 @@ def _wanted(population: Population, trained: dict[str, Any]) -> dict[str, tuple[
         chosen = [found["selected"]] if population.evaluates == "selected" else range(len(found["settings"]))
         for setting in chosen:
             for seed in found["settings"][setting]["seeds"]:
-                wanted[policy_name(seed)] = (row,)
+                wanted[seed["policy"]] = (row,)
     if population.cloning_row is not None or any(row.optimum for row in population.rows):
-        wanted |= {twin_name(trained, seed): population.rows for seed in trained["twins"]}
+        wanted |= dict.fromkeys(trained["twins"].values(), population.rows)
     return wanted
-
-
-def policy_name(seed: dict[str, Any]) -> str:
-    """What the rollouts call the policy of a setting's seed."""
-    return f"policy-{seed['member']}"
-
-
-def twin_name(trained: dict[str, Any], seed: int | str) -> str:
-    """What the rollouts call the twin that members of a seed share."""
-    return f"twin-{trained['twins'][str(seed)]}"
-
-
-def _parsed(name: str) -> tuple[str, int]:
-    kind, member = name.split("-")
-    return kind, int(member)
 
 
 def _kept(folder: Path, name: str, digest: str) -> dict[str, Any] | None:

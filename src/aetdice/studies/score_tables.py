@@ -8,8 +8,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from aetdice.evaluation.estimates import Estimate, leaders
 from aetdice.report.tables import columns
-from aetdice.studies.estimates import Estimate, leaders
 from aetdice.studies.study import Summary
 
 BEST = "bold green"
