@@ -5,15 +5,19 @@ compile them quickly rather than well, and to keep them for the other worker and
 """
 
 import os
+import platform
 import shutil
 import tempfile
 
-FLAGS = (
-    "xla_backend_optimization_level=0",
-    "xla_llvm_disable_expensive_passes=true",
-    "xla_cpu_use_fusion_emitters=false",
-)
-os.environ.setdefault("XLA_FLAGS", " ".join(f"--{flag}" for flag in FLAGS))  # before JAX is imported
+FLAGS = [
+    "--xla_backend_optimization_level=0",
+    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_use_fusion_emitters=false",
+]
+if platform.machine() in ("x86_64", "AMD64"):
+    # Unoptimised code computes a number twice, once with fused multiply-add: then x != x.
+    FLAGS.append("--xla_cpu_max_isa=AVX")
+os.environ.setdefault("XLA_FLAGS", " ".join(FLAGS))  # before JAX is imported
 
 import jax  # noqa: E402
 import jaxtyping  # noqa: E402
