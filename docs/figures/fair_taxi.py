@@ -13,6 +13,7 @@ FIGURES = Path(__file__).parent
 RESULTS = FIGURES.parents[1] / "experiments" / "results" / "fair_taxi.json"
 INK, GREY = "#2e3440", "#8a8f99"
 GROUP_COLOURS = (COLOURS["only group 0"], COLOURS["only group 1"])
+BEHAVIOUR = "whom an episode serves"
 ORDER = ("only group 0", "both groups", "only group 1")
 
 
@@ -20,31 +21,23 @@ def main() -> None:
     plt = pyplot()
     plt.rcParams.update({"font.size": 9, "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": GREY})
     plt.rcParams.update({"xtick.color": INK, "ytick.color": INK, "axes.spines.top": False})
-    parts = json.loads(RESULTS.read_text(encoding="utf-8"))["parts"]
-    policies = {alpha: each for part in parts.values() for alpha, each in part["policies"].items()}
-    scores = [row for part in parts.values() for row in part["by_objective"]]
-    members = dict(zip(policies, scores, strict=True))
-    seeds = {alpha: seed_gaps(row, parts) for alpha, row in members.items()}
+    study = json.loads(RESULTS.read_text(encoding="utf-8"))["tables"]["fair-taxi"]
+    settings = {name: row["settings"][row["shown"]] for name, row in study["rows"].items()}
     figure, (city, bars, gaps) = plt.subplots(
         1, 3, figsize=(11, 3.7), width_ratios=(1, 1.95, 0.9), layout="constrained"
     )
     draw_city(city)
-    draw_bars(bars, policies)
-    draw_gaps(gaps, seeds)
+    draw_bars(bars, {name: shares(study, name) for name in settings})
+    draw_gaps(gaps, {name: setting["gap_shares"] for name, setting in settings.items()})
     figure.savefig(FIGURES / "fair-taxi.png", dpi=170)
 
 
-def seed_gaps(selected: dict[str, Any], parts: dict[str, Any]) -> list[float]:
-    """The share of the gap from the cloning twin to the optimum that each seed closes."""
-    chosen = selected["selected"]["params"]
-    rows = [
-        member
-        for part in parts.values()
-        for member in part["members"]
-        if all(member["params"][name] == chosen[name] for name in ("objective", "beta"))
-    ]
-    exact = selected["exact_score"]
-    return [(row["score"] - row["twin_score"]) / (exact - row["twin_score"]) for row in rows]
+def shares(study: dict[str, Any], name: str) -> tuple[dict[str, float], dict[str, float]]:
+    """How often an episode shows each behaviour: learned, a mean over seeds, and exact."""
+    row = study["rows"][name]
+    learned = row["settings"][row["shown"]]["quantities"][BEHAVIOUR]
+    exact = study["references"][row["optimum"]]["quantities"][BEHAVIOUR]
+    return {behaviour: found["mean"] for behaviour, found in learned.items()}, exact
 
 
 def draw_city(axes: Any) -> None:
@@ -76,22 +69,17 @@ def draw_city(axes: Any) -> None:
     axes.set_title("One taxi, two groups, 50 steps", loc="left", fontsize=10, weight="bold")
 
 
-def draw_bars(axes: Any, policies: dict[str, Any]) -> None:
+def draw_bars(axes: Any, policies: dict[str, tuple[dict[str, float], dict[str, float]]]) -> None:
     width = 0.38
-    for i, policy in enumerate(policies.values()):
-        learned = {name: float(np.mean([seed["shares"][name] for seed in policy["seeds"]])) for name in ORDER}
-        for x, shares, shade in (
-            (i - width / 2, learned, 1.0),
-            (i + width / 2, policy["exact_shares"], 0.45),
-        ):
+    for i, (learned, exact) in enumerate(policies.values()):
+        for x, shares, shade in ((i - width / 2, learned, 1.0), (i + width / 2, exact, 0.45)):
             bottom = 0.0
             for name in ORDER:
                 axes.bar(x, shares[name], 0.94 * width, bottom=bottom, color=COLOURS[name], alpha=shade, lw=0)
                 bottom += shares[name]
             word = "learned" if shade == 1 else "exact"
             axes.text(x, 1.015, word, ha="center", va="bottom", fontsize=6.5, color=GREY)
-    names = ["ESR" if a == "0" else "SER" if a == "1" else f"BSR {a}" for a in policies]
-    axes.set_xticks(range(len(names)), names)
+    axes.set_xticks(range(len(policies)), list(policies))
     axes.tick_params(length=0)
     axes.set(ylim=(0, 1.06), yticks=(0, 0.25, 0.5, 0.75, 1.0), ylabel="share of episodes")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
@@ -102,12 +90,11 @@ def draw_bars(axes: Any, policies: dict[str, Any]) -> None:
 
 
 def draw_gaps(axes: Any, seeds: dict[str, list[float]]) -> None:
-    for i, (alpha, gaps) in enumerate(seeds.items()):
+    for i, (name, gaps) in enumerate(seeds.items()):
         axes.plot([0, 1], [i, i], color="#e3e5ea", lw=5, solid_capstyle="round", zorder=0)
         axes.plot([0, float(np.mean(gaps))], [i, i], color="#b9c6d8", lw=5, solid_capstyle="round", zorder=1)
         axes.scatter(gaps, [i] * len(gaps), s=16, color=INK, zorder=2, lw=0)
         axes.text(1.05, i, f"{np.mean(gaps):.1%}", va="center", fontsize=8.5)
-        name = "ESR" if alpha == "0" else "SER" if alpha == "1" else f"BSR {alpha}"
         axes.text(-0.06, i, name, va="center", ha="right", fontsize=8.5)
     axes.set(xlim=(-0.4, 1.32), ylim=(len(seeds) - 0.5, -0.6), yticks=[], xticks=(0, 1))
     axes.set_xticklabels(["cloning", "exact\noptimum"])
