@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from aetdice.behaviours import RECIPES, Recipe, quick_recipe
 from aetdice.behaviours.agent import encode, explore, init_agent
 from aetdice.behaviours.normaliser import merge, nothing_seen
-from aetdice.behaviours.ppo import Batch, Sample, generalised_advantages, loss, prepare, surrogate
 from aetdice.behaviours.pace import Pace
+from aetdice.behaviours.ppo import Batch, Sample, generalised_advantages, loss, prepare, surrogate
 from aetdice.behaviours.recipe import draw_preferences
 from aetdice.envs.mujoco import BODIES
 from aetdice.errors import InputError

@@ -5,14 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from aetdice import InputError
+from aetdice import InputError, load_dataset
+from aetdice.datasets import COLLECTORS, environment_of, space_of
 from aetdice.envs import PointMaze, point_maze_2obj, point_maze_3obj
 from aetdice.envs.point_maze.collection import collect_point_maze
 from aetdice.envs.point_maze.heuristics import schedule_returns, waypoints
 from aetdice.envs.point_maze.layout import steps_from
 from aetdice.objectives import in_float64
 from aetdice.report.figures import return_distributions
-from aetdice.datasets import COLLECTORS, Source
 
 BRANCHES = PointMaze("#######/#A.#.B#/#..S..#/#.#.#C#/#######", horizon=120)
 MAZES = {"2obj": point_maze_2obj(), "3obj": point_maze_3obj(), "branches": BRANCHES}
@@ -160,12 +160,12 @@ def test_no_episodes_are_refused():
 
 
 @pytest.mark.parametrize("name", ["pointmaze-2obj", "pointmaze-3obj"])
-def test_source_makes_the_maze_s_dataset_and_knows_no_exact_optimum(name):
-    source = Source(name, episodes=3, arguments={"horizon": 20})
+def test_the_maze_has_a_dataset_of_its_own_and_no_exact_optimum(name):
+    data = load_dataset(name, episodes=3, horizon=20)
     assert name in COLLECTORS
-    assert len(source.dataset()) == 3
-    assert source.dataset().steps == 60
-    assert source.space() is None
+    assert len(data) == 3
+    assert data.steps == 60
+    assert space_of(environment_of(data.origin)) is None
 
 
 # The figure.

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from aetdice import InputError
 from aetdice.envs import PointMaze, point_maze_2obj, point_maze_3obj
+from aetdice.envs.point_maze.contacts import MASS, RADIUS, constrained_acceleration, impedance, nearest_blocks
 from aetdice.envs.point_maze.layout import read_map, steps_from, walls_of
 from aetdice.envs.point_maze.maze import SPEED_LIMIT
-from aetdice.envs.point_maze.contacts import MASS, RADIUS, constrained_acceleration, impedance, nearest_blocks
 from aetdice.objectives import in_float64
 
 PILLARS = PointMaze(

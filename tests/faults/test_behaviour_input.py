@@ -5,8 +5,8 @@ import json
 
 import numpy as np
 import pytest
-from support.refusals import complaint
 from support.behaviours import tiny_behaviour
+from support.refusals import complaint
 
 from aetdice.behaviours import (
     Behaviour,
@@ -14,8 +14,8 @@ from aetdice.behaviours import (
     behaviour,
     collect_body,
     load_behaviour,
+    ppo_training,
     train_behaviour,
-    training,
 )
 from aetdice.errors import InputError
 
@@ -115,7 +115,7 @@ def test_a_training_does_not_overwrite(file, capsys):
 
 
 def test_a_checkpoint_of_another_training(tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "SAVE_SECONDS", -1.0)
+    monkeypatch.setattr(ppo_training, "SAVE_SECONDS", -1.0)
 
     def stop(steps, *rest):
         if steps == TINY.steps:

@@ -10,9 +10,9 @@ import sys
 
 import numpy as np
 import pytest
-from support.d4morl import trajectory, write
 from hypothesis import given
 from hypothesis import strategies as st
+from support.d4morl import trajectory, write
 
 from aetdice.data.d4morl import read_d4morl
 from aetdice.data.pickles import iterate_pickle

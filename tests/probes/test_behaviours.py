@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from aetdice.behaviours import Behaviour, Recipe, load_behaviour, train_behaviour, training
+from aetdice.behaviours import Behaviour, Recipe, load_behaviour, ppo_training, train_behaviour
 from aetdice.behaviours.__main__ import main as train_plainly
 from aetdice.behaviours.card import measure, preference_grid
 from aetdice.behaviours.experience import begin, walk
@@ -34,7 +34,7 @@ def cut_off_after(updates):
 @pytest.fixture
 def saving(monkeypatch):
     """A checkpoint after every update."""
-    monkeypatch.setattr(training, "SAVE_SECONDS", -1.0)
+    monkeypatch.setattr(ppo_training, "SAVE_SECONDS", -1.0)
 
 
 @pytest.fixture(scope="module")
@@ -91,10 +91,10 @@ def test_the_policy_that_acts_is_the_one_that_was_trained():
     from aetdice.behaviours.agent import explore
 
     batch = BatchedBody("swimmer", threads=1)
-    state = training.start(batch, TINY)
+    state = ppo_training.start(batch, TINY)
     for _ in range(2):
-        state, _ = training.iterate(batch, state, TINY)
-    behaviour = training.finish(state, batch.body, TINY)
+        state, _ = ppo_training.iterate(batch, state, TINY)
+    behaviour = ppo_training.finish(state, batch.body, TINY)
     observations = 100 * np.random.default_rng(0).standard_normal((6, 8)).astype(np.float32)
     preferences = preference_grid(6).astype(np.float32)
     noise = jnp.zeros((6, 2))
