@@ -15,3 +15,22 @@ def test_tables_are_those_of_the_kept_results(study):
     tables = [markdown(table) for table in kept["tables"].values() if table["rows"]]
     assert tables
     assert [table for table in tables if table not in page] == []
+
+
+OWN = {
+    "fair_taxi": ("fair-taxi", ("ESR", "BSR 0.5", "SER"), "sd", 3),
+    "pointmaze-2obj": ("pointmaze-2obj", ("AETDICE ESR", "AETDICE BSR 0.5", "AETDICE SER"), "half", 2),
+    "pointmaze-3obj": ("pointmaze-3obj", ("AETDICE ESR", "AETDICE BSR 0.5", "AETDICE SER"), "half", 2),
+}
+
+
+@pytest.mark.parametrize("study", OWN)
+def test_results_in_the_readme_are_the_kept_ones(study):
+    name, rows, spread, digits = OWN[study]
+    kept = json.loads((ROOT / "experiments" / "results" / f"{study}.json").read_text(encoding="utf-8"))
+    found = kept["tables"][name]["rows"]
+    readme = text_of("README.md")
+    for row in rows:
+        score = found[row]["settings"][found[row]["shown"]]["trained"]
+        shown = f"{score['mean']:.{digits}f} ± {score[spread]:.{digits}f}".replace("± 0.", "± .")
+        assert f"| {shown} |" in readme, (row, shown)
