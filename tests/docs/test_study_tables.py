@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from support.pages import ROOT, text_of
 
@@ -34,3 +35,12 @@ def test_results_in_the_readme_are_the_kept_ones(study):
         score = found[row]["settings"][found[row]["shown"]]["trained"]
         shown = f"{score['mean']:.{digits}f} ± {score[spread]:.{digits}f}".replace("± 0.", "± .")
         assert f"| {shown} |" in readme, (row, shown)
+
+
+def test_ablation_is_the_kept_one():
+    kept = json.loads((ROOT / "experiments" / "results" / "ablation.json").read_text(encoding="utf-8"))
+    page = text_of("docs/learner.md")
+    for name, variant in kept["variants"].items():
+        shares = [np.array(variant[objective]["gap_share"]) for objective in ("ESR", "BSR 0.5", "SER")]
+        cells = (f"{100 * share.mean():.1f} ± {100 * share.std(ddof=1):.1f} %" for share in shares)
+        assert " | ".join(cells) in page, name
