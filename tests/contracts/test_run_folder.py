@@ -193,13 +193,21 @@ def test_refused_training_writes_nothing(change, message, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(
-    "change", [{"seed": [0, 2]}, {"data": dataset(1)}, {"objective": bsr(0.5)}, {"seed": 0}]
-)
+OTHERS = {
+    "seeds": {"seed": [0, 2]},
+    "data": {"data": dataset(1)},
+    "objective": {"objective": bsr(0.5)},
+    "members": {"seed": 0},
+    "setting": {"config": TrainingConfig().adapted({**SMALL, "extraction.dropout": 0.1})},
+    "horizon": {"horizon": 7},
+}
+
+
+@pytest.mark.parametrize("change", OTHERS)
 def test_folder_of_another_run_is_left_alone(change, copied):
     before = contents(copied)
     with pytest.raises(InputError, match=r"checkpoint.npz was written by a run with"):
-        small(**{"seed": [0, 1], "learning_rate": 0.1, "out": copied, **change})
+        small(**{"seed": [0, 1], "learning_rate": 0.1, "out": copied, **OTHERS[change]})
     assert contents(copied) == before
 
 
