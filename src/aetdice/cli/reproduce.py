@@ -25,7 +25,7 @@ class Reproduce:
     quick: bool = False
     """A small honest version for a CPU."""
     part: tuple[str, ...] = ()
-    """Only these parts, for instance to spread a study over machines; tables show what is there."""
+    """Only these parts, for instance to spread a study over computers; tables show what is there."""
     list: bool = False
     """Name the parts and stop."""
 
