@@ -149,6 +149,22 @@ def test_episodes_that_ended_begin_anew_and_the_others_go_on():
     np.testing.assert_array_equal(many.time, 0)
 
 
+def test_what_has_been_accrued_may_be_kept():
+    policy, many = uniform(), uniform().vectorised(1)
+    kept = []
+    for _ in range(3):
+        policy.act([0])
+        many.act([[0]])
+        policy.observe([1, 2])
+        many.observe([[1, 2]])
+        kept.append((policy.accrued, many.accrued, many.time))
+    many.reset()
+    for step, (accrued, together, time) in enumerate(kept, start=1):
+        np.testing.assert_array_equal(accrued, [step, 2 * step])
+        np.testing.assert_array_equal(together, [[step, 2 * step]])
+        np.testing.assert_array_equal(time, step)
+
+
 def test_transform_sees_raw_rewards_and_the_next_observation():
     policy = discrete(transform=Scaling((2.0, 10.0)))
     policy.act([0, 1])

@@ -62,7 +62,8 @@ class VectorPolicy:
         rows = np.ones(self.count, bool) if which is None else np.asarray(which, bool)
         if rows.shape != self.time.shape:
             raise InputError(f"{self.count} episodes end or not, one by one; not in shape {rows.shape}")
-        self.accrued[rows], self.time[rows] = 0, 0
+        self.accrued = np.where(rows[:, None], 0, self.accrued)
+        self.time = np.where(rows, 0, self.time)
         self._waiting = self._waiting and which is not None
 
     def act(self, observations: ArrayLike) -> Shaped[np.ndarray, "n *a"]:
@@ -101,8 +102,7 @@ class VectorPolicy:
             raise InputError(
                 f"a reward has {self.accrued.shape[1]} finite entries, one per objective, not {raw.tolist()}"
             )
-        self.accrued += values
-        self.time += 1
+        self.accrued, self.time = self.accrued + values, self.time + 1  # new ones: the old may be kept
         self._waiting = False
         if ended is not None:
             self.reset(ended)
