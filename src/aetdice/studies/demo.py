@@ -56,7 +56,7 @@ def demo(out: Path, console: Console, progress: Progress | bool = True) -> None:
     share_bars(out / "behaviours.png", behaviours, "Whom the taxi serves within an episode", "trained for")
     console.print(
         f"This was a shortened run with one seed ({run.seconds:.0f} s). The full study is `aetdice reproduce "
-        "fair-taxi`; the README has what it reaches.\n"
+        "fair-taxi`; docs/fair-taxi.md has what it reaches.\n"
         f"behaviours from ESR to SER: {out / 'behaviours.png'} (data beside it)"
     )
 

@@ -16,7 +16,7 @@ from aetdice.learning.training import train
 from aetdice.objectives import in_float64
 from aetdice.report.progress import Progress
 from aetdice.studies.parts import Part, read_results
-from aetdice.studies.study import Population, Rollouts, Row, Study, Table, scores_of
+from aetdice.studies.study import SEED, Population, Rollouts, Row, Study, Table, scores_of
 
 REFERENCE = "reference"
 ROLLOUTS = "rollouts"
@@ -48,7 +48,7 @@ def _parts_of(table: Table) -> Iterator[Part]:
 
 
 def _population_parts(table: Table, population: Population) -> Iterator[Part]:
-    evaluated = {"episodes": table.effort.episodes}
+    evaluated = {"episodes": table.effort.episodes, "rollout_seed": SEED}
     facts = {**_table_facts(table), **population_facts(table, population)}
 
     def train_only(folder: Path, progress: Progress) -> dict[str, Any]:
