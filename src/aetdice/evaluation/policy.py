@@ -82,8 +82,14 @@ class Policy:
         """The policy in `count` episodes at once, each with its own memory."""
         return VectorPolicy(self.network, self.transform, count, seed, greedy)
 
-    def reset(self, *, seed: int | None = None, greedy: bool = False) -> None:
-        """Begin an episode, with fresh randomness unless a seed is given."""
+    def reset(
+        self, observation: ArrayLike | None = None, *, seed: int | None = None, greedy: bool = False
+    ) -> None:
+        """Begin an episode, with fresh randomness unless a seed is given.
+
+        The first observation may be told, as other agents want it; `act` is what looks at it.
+        """
+        del observation
         self._episode = self.vectorised(1, seed=seed, greedy=greedy)
 
     def act(self, observation: ArrayLike) -> int | Float[np.ndarray, " a"]:
