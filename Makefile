@@ -1,8 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: install demo test format lock clean
+.PHONY: install demo static check test test-all format lock clean
 
 install: $(INSTALLED)
 
@@ -15,12 +16,20 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: install
 	$(BIN)/aetdice demo --out demo
 
-test: install
+static: install
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2 -m "not slow"
+
+check: static
+	$(PYTEST) -m "not slow and not trains" tests/contracts
+
+test: static
+	$(PYTEST) -m "not slow"
+
+test-all: static
+	$(PYTEST)
 
 format: install
 	$(BIN)/ruff format .

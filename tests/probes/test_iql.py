@@ -18,9 +18,11 @@ from aetdice.learning.setup import algorithm_for, encoder_for, hyper_of, onto_de
 PROBE = TrainingConfig().adapted(
     {
         "network.hidden": (64,),
-        "iql.steps": 2000,
-        "extraction.steps": 1000,
-        "trainer.chunk": 2000,
+        "iql.steps": 1000,
+        "iql.batch": 128,
+        "iql.critic_averaging": 0.98,
+        "extraction.steps": 700,
+        "trainer.chunk": 1000,
         "trainer.holdout": 0.0,
     }
 )
@@ -197,7 +199,7 @@ def test_continuous_actions_find_the_known_optimum(shots):
         expectile=0.9,
         temperature=14.0,
         learning_rate=3e-3,
-        config=PROBE,
+        config=PROBE.adapted({"iql.steps": 2000, "extraction.steps": 1000}),
         progress=False,
     )
     optimum = logs(np.array([8.0, 8.0]))
