@@ -13,6 +13,8 @@ from aetdice.algorithms import ALGORITHMS
 from aetdice.algorithms.dice import BETA
 from aetdice.learning.setup import algorithm_for
 
+pytestmark = pytest.mark.trains
+
 OBJECTIVE = lsr((1.0, 0.5))
 """Linear: every algorithm takes it."""
 SWEEPS = {name: make(3, TrainingConfig()).sweeps for name, make in ALGORITHMS.items()}

@@ -169,18 +169,21 @@ def learned(settings):
     return parameters(tiny_run(config=TINY.adapted(settings)))
 
 
+@pytest.mark.trains
 def test_dropout_changes_what_is_learned_and_nothing_else_does(usual):
     again, dropped = (learned({"extraction.dropout": share}) for share in (0.0, 0.3))
     assert all(np.array_equal(a, b) for a, b in zip(usual, again, strict=True))
     assert not all(np.array_equal(a, b) for a, b in zip(usual, dropped, strict=True))
 
 
+@pytest.mark.trains
 def test_a_policy_that_only_warms_up_is_its_twin():
     [member] = tiny_run(config=TINY.adapted({"extraction.warm_up": 1.0})).members
     for own, other in zip(leaves(member.policy.network), leaves(member.twin.network), strict=True):
         np.testing.assert_array_equal(own, other)
 
 
+@pytest.mark.trains
 def test_warming_up_ends_where_it_should_whatever_the_chunks(usual):
     one, other = (learned({"extraction.warm_up": 0.3, "trainer.chunk": chunk}) for chunk in (25, 10))
     assert not all(np.array_equal(a, b) for a, b in zip(usual, one, strict=True))

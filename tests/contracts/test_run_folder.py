@@ -32,6 +32,8 @@ from aetdice.datasets import environment_of
 from aetdice.learning.run import Run
 from aetdice.learning.trackers import WeightsAndBiases
 
+pytestmark = pytest.mark.trains
+
 SMALL = {"network.hidden": (4,), "extraction.steps": 4, "extraction.batch": 8, "trainer.chunk": 4}
 TAXI = {
     "size": 3,

@@ -32,6 +32,8 @@ from aetdice.envs.gymnasium import GymnasiumEnvironment
 from aetdice.evaluation import make_objectives
 from aetdice.evaluation.scores import columns_of, score_returns, utility_threshold
 
+pytestmark = pytest.mark.trains
+
 EPISODES = 40
 SMALL = {"network.hidden": (4,), "extraction.steps": 4, "extraction.batch": 8, "trainer.chunk": 4}
 TAXI = (

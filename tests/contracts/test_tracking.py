@@ -12,6 +12,8 @@ from tensorboardX.proto.event_pb2 import Event
 from aetdice import InputError, lsr
 from aetdice.learning.trackers import METRICS, JsonLines, TensorBoard, Tracker, WeightsAndBiases
 
+pytestmark = pytest.mark.trains
+
 MEMBERS = {"algorithm": "optidice", "objective": lsr((1.0, 0.5)), "beta": [0.5, 2.0], "seed": [0, 1]}
 
 

@@ -187,7 +187,7 @@ def test_depth_is_bounded(tmp_path, content):
 
 
 @pytest.mark.parametrize("place", ["value", "shape", "type", "state"])
-def test_deeply_nested_tuples_are_harmless(tmp_path, place):
+def test_deeply_nested_tuples_are_harmless(tmp_path, place, without_type_checks):
     """Hashing, printing or comparing one would exhaust the stack."""
     deep = b")" + b"\x85" * 200_000
     content = {
@@ -228,7 +228,7 @@ def test_arrays_shared_between_trajectories_are_refused(tmp_path):
 # Broken files.
 
 
-def test_file_cut_anywhere_ends_too_early(tmp_path):
+def test_file_cut_anywhere_ends_too_early(tmp_path, without_type_checks):
     whole = pickle.dumps([trajectory(BODIES["swimmer"], 2, seed=i) for i in range(2)], protocol=4)
     path = tmp_path / "file.pkl"
     for length in range(len(whole)):
