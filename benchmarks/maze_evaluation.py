@@ -9,13 +9,13 @@ from pathlib import Path
 
 import jax
 
-from aetdice.config import TrainingConfig
+from aetdice.config import NetworkConfig, TrainingConfig
 from aetdice.envs import point_maze_2obj
 from aetdice.envs.point_maze.collection import collect_point_maze
-from aetdice.evaluation.rollout import sample_returns
-from aetdice.networks import PolicyNetwork
-from aetdice.learning.setup import algorithm_for, encoder_for, head_for
+from aetdice.evaluation import Policy, sample_returns
 from aetdice.files import versions, write_json
+from aetdice.learning.setup import algorithm_for, encoder_for, head_for
+from aetdice.networks import PolicyNetwork
 
 HIDDEN = (768, 768, 768)
 EPISODES = 500
@@ -24,10 +24,11 @@ REPEATS = 3
 
 def main() -> None:
     maze = point_maze_2obj()
-    config = TrainingConfig(waves=3, frequencies=3)
+    network = NetworkConfig(observation_fourier=3, fourier=3)
     dataset = collect_point_maze(maze, 20)
-    encoder = encoder_for(dataset, maze.horizon, algorithm_for("bc", maze.horizon, config), config)
-    policy = PolicyNetwork(encoder, head_for(dataset, config), HIDDEN, jax.random.key(0))
+    cloning = algorithm_for("bc", maze.horizon, TrainingConfig())
+    encoder, head = encoder_for(dataset, maze.horizon, cloning, network), head_for(dataset, network)
+    policy = Policy(PolicyNetwork(encoder, head, HIDDEN, jax.random.key(0)))
     seconds = []
     for seed in range(1 + REPEATS):
         begun = time.perf_counter()

@@ -24,15 +24,16 @@ import jax.numpy as jnp
 import numpy as np
 from rich.console import Console
 
-from aetdice.algorithms.cloning import SampleWeights
+from aetdice.algorithms.sampling import SampleWeights
 from aetdice.config import TrainingConfig
 from aetdice.envs import point_maze_2obj
 from aetdice.envs.point_maze.collection import collect_point_maze
-from aetdice.objectives import esr
-from aetdice.learning.population import stack, start_policies, start_values, train_policies, train_values
-from aetdice.learning.setup import algorithm_for, encoder_for, head_for, hyper_of, sample_weights_for, onto_device
-from aetdice.report.tables import columns
 from aetdice.files import versions, write_json
+from aetdice.learning.extraction import sample_weights_for
+from aetdice.learning.population import stack, start_policies, start_values, train_policies, train_values
+from aetdice.learning.setup import algorithm_for, encoder_for, head_for, hyper_of, onto_device, readable
+from aetdice.objectives import esr
+from aetdice.report.tables import columns
 
 PEER = Path(__file__).with_name("peer_d3rlpy.py")
 CHUNKS = 5
@@ -54,13 +55,15 @@ def main() -> None:
     dataset = collect_point_maze(maze)
     rows: list[dict[str, Any]] = []
     for algorithm, when, precision, members in _cases(arguments):
-        config = TrainingConfig(
-            hidden=tuple(arguments.hidden),
-            batch=arguments.batch,
-            value_steps=10**6,
-            cloning_steps=10**6,
-            time=when,
-            precision=precision,
+        stages = ("dual", "iql", "extraction")
+        config = TrainingConfig().adapted(
+            {
+                "network.hidden": tuple(arguments.hidden),
+                **{f"{stage}.batch": arguments.batch for stage in stages},
+                **{f"{stage}.steps": 10**6 for stage in stages},
+                "ablation.time": when,
+                "trainer.precision": precision,
+            }
         )
         rows.append(
             {
@@ -68,7 +71,7 @@ def main() -> None:
                 "time": when,
                 "precision": precision,
                 "members": members,
-                **_measure(dataset, maze.horizon, algorithm, config, members, arguments.steps),
+                **_measure(dataset, algorithm, readable(config, algorithm), members, arguments.steps),
             }
         )
         print(json.dumps(rows[-1]), flush=True)
@@ -100,22 +103,26 @@ def _cases(arguments: argparse.Namespace) -> list[tuple[str, Any, Any, int]]:
 
 
 def _measure(
-    dataset: Any, horizon: int, algorithm: str, config: TrainingConfig, members: int, steps: int
+    dataset: Any, algorithm: str, config: TrainingConfig, members: int, steps: int
 ) -> dict[str, float]:
+    horizon = int(dataset.lengths.max())
     learner = algorithm_for(algorithm, horizon, config)
-    data, encoder = onto_device(dataset, horizon, learner), encoder_for(dataset, horizon, learner, config)
+    data = onto_device(dataset, horizon, learner)
+    encoder, head = encoder_for(dataset, horizon, learner, config.network), head_for(dataset, config.network)
     objective = esr(threshold=0.01)
     choice = {"objective": objective, "learning_rate": 3e-4, **learner.sweeps}
     hypers, seeds = stack([hyper_of(choice, learner)] * members), jnp.arange(members)
-    lessons = sample_weights_for([data.steps.weight], 0, data, config)
-    shown = SampleWeights(jnp.repeat(lessons.tickets, members, axis=0), None)
+    plain = sample_weights_for([data.steps.weight], 0, data, config)
+    weights = SampleWeights(jnp.repeat(plain.cdf, members, axis=0), None)
     rates = jnp.full(members, 3e-4)
-    with jax.default_matmul_precision(config.precision):
+    with jax.default_matmul_precision(config.trainer.precision):
         values = start_values(learner, encoder, hypers, seeds, data)
-        policies = start_policies(encoder, head_for(dataset, config), config.hidden, seeds)
+        policies = start_policies(encoder, head, config.network.hidden, seeds)
         value = _seconds(lambda s, k: train_values(learner, s, hypers, seeds, data, k), values, steps)
         policy = _seconds(
-            lambda s, k: train_policies(s, shown, rates, seeds, data, k, config), policies, steps
+            lambda s, k: train_policies(s, weights, rates, seeds, data, k, config.extraction),
+            policies,
+            steps,
         )
     together = [members / (a + b) for a, b in zip(value, policy, strict=True)]
     return {

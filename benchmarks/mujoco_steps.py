@@ -1,4 +1,4 @@
-"""Steps per second of every body: `python benchmarks/bodies.py [--seconds 5] [--episodes 64] [--threads N]`.
+"""Steps per second of every body: `python benchmarks/mujoco_steps.py [--seconds 5] [--episodes 64]`.
 
 Random actions, whole episodes; a new batch starts when half of the episodes have ended. Both columns are
 measured in the same run: the batched stepper on all threads, and one Gymnasium environment.
