@@ -10,7 +10,7 @@ import pytest
 from aetdice.behaviours import Behaviour, Recipe, load_behaviour, ppo_training, train_behaviour
 from aetdice.behaviours.__main__ import main as train_plainly
 from aetdice.behaviours.card import measure, preference_grid
-from aetdice.behaviours.experience import begin, walk
+from aetdice.behaviours.experience import begin, collect
 from aetdice.cli import main
 from aetdice.envs.mujoco import BatchedBody
 
@@ -113,7 +113,7 @@ def test_episodes_follow_each_other_without_pause():
     def act(observations, preferences, noise):
         return 0 * noise, noise[:, 0]
 
-    trip = walk(batch, walks, act, recipe, 1.0, np.random.default_rng(1))
+    trip = collect(batch, walks, act, recipe, 1.0, np.random.default_rng(1))
     assert not trip.terminated.any()  # it stands
     for i in range(4):
         ends = np.flatnonzero(trip.ended[:, i])

@@ -134,18 +134,27 @@ def _largest_jumps(
     between the samples.
     """
     left = np.argmax(np.abs(np.diff(samples, axis=1)).max(axis=-1), axis=1) / (POINTS - 1)
-    width = 1 / (POINTS - 1)
-    middle = np.zeros(len(start))
-    for bisection in range(BISECTIONS):
-        width /= 2
-        three = left[:, None] + width * np.arange(3)
-        found = in_float64(_along)(function, start, end, three)[which]
-        halves = np.abs(np.diff(found, axis=1)).max(axis=-1)
-        left = np.where(halves[:, 1] > halves[:, 0], left + width, left)
-        middle = halves.max(axis=1) if bisection == BISECTIONS // 2 else middle
+    left, changes, size = in_float64(_bisect)(function, start, end, left, which)
+    middle, last = changes[BISECTIONS // 2], changes[-1]
     # A steep bend still shrinks by half at every bisection; a jump stays.
-    jump = np.where(halves.max(axis=1) > 0.01 * middle, halves.max(axis=1), 0)
-    return jump, left, np.abs(found).max(axis=(1, 2))
+    return np.where(last > 0.01 * middle, last, 0), left, size
+
+
+def _bisect(
+    function: Callable[[Array], Array], start: Array, end: Array, left: Array, which: int
+) -> tuple[Array, Array, Array]:
+    """Where bisection arrives, the change in the half taken each time, and the last size of the function."""
+
+    def halve(left: Array, width: Array) -> tuple[Array, tuple[Array, Array]]:
+        three = left[:, None] + width * jnp.arange(3, dtype=left.dtype)[None]
+        found = _along(function, start, end, three)[which]
+        halves = jnp.abs(jnp.diff(found, axis=1)).max(axis=-1)
+        left = jnp.where(halves[:, 1] > halves[:, 0], left + width, left)
+        return left, (halves.max(axis=1), jnp.abs(found).max(axis=(1, 2)))
+
+    widths = 0.5 ** jnp.arange(1, BISECTIONS + 1, dtype=left.dtype) / (POINTS - 1)
+    left, (changes, sizes) = jax.lax.scan(halve, left, widths)
+    return left, changes, sizes[-1]
 
 
 def _check_concave(

@@ -16,13 +16,12 @@ def in_float64(function: Callable[..., Any]) -> Callable[..., Any]:
     Modules given as arguments, or as the function itself (`eqx.filter_vmap(module)` too), are
     compiled once for all values of their parameters.
     """
+    return functools.partial(_evaluate, function)
 
-    @functools.wraps(function)
-    def wrapped(*arguments: Any) -> Any:
-        with jax.enable_x64(True):
-            return jax.tree.map(np.asarray, _call(function, tuple(map(_promote, arguments))))
 
-    return wrapped
+def _evaluate(function: Callable[..., Any], *arguments: Any) -> Any:
+    with jax.enable_x64(True):
+        return jax.tree.map(np.asarray, _call(function, tuple(map(_promote, arguments))))
 
 
 @eqx.filter_jit
