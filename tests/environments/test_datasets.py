@@ -1,6 +1,7 @@
 """Environments' own datasets by name, the bodies' among them."""
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from support.behaviours import tiny_behaviour
 from support.refusals import complaint
 
-from aetdice import TrainingConfig, load_dataset, load_run, lsr, train
+from aetdice import InputError, TrainingConfig, load_dataset, load_run, lsr, train
 from aetdice.behaviours import behaviour, collect_body
 from aetdice.datasets import environment_of, space_of
 from aetdice.learning.run import summarise
@@ -48,6 +49,20 @@ def test_a_body_is_trained_for_and_evaluated(shipped, tmp_path):
     assert result["exact_score"] is None
     evaluation = again.evaluate(environment_of(again.request["dataset"]["origin"]), 4)
     assert evaluation.policy.score == pytest.approx(result["score"], rel=1e-5)
+
+
+def test_a_policy_is_trained_for_episodes_of_the_environment_s_length(monkeypatch, tmp_path, capsys):
+    """Also where every recorded episode ended before: this hopper falls at once."""
+    monkeypatch.setattr(behaviour, "DATA", tmp_path)
+    tiny_behaviour("hopper").save(tmp_path / "hopper.npz")
+
+    def asked(dataset, objectives, *, horizon, **others):
+        raise InputError(f"{horizon} steps, of which at most {dataset.lengths.max()} were recorded")
+
+    monkeypatch.setattr("aetdice.cli.train.train", asked)
+    command = ("train", "--env", "d4morl-hopper", "--objective", "lsr", "--dataset-episodes", "2", "--out")
+    asked_for, recorded = map(int, re.findall(r"\d+", complaint(capsys, *command, str(tmp_path / "run"))))
+    assert recorded < asked_for == 500
 
 
 def test_what_is_missing_is_said(monkeypatch, tmp_path, capsys):

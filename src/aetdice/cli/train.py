@@ -91,10 +91,12 @@ class Train:
             quality=self.dataset,
             **self.taxi.arguments_for(self.env),
         )
+        env = environment_of(dataset.origin)
         run = train(
             dataset,
-            make_objectives(self.goal.given(), environment_of(dataset.origin)),
+            make_objectives(self.goal.given(), env),
             algorithm=self.algorithm,
+            horizon=env.horizon,
             beta=self.beta,
             expectile=self.expectile,
             temperature=self.temperature,
