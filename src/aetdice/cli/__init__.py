@@ -64,9 +64,7 @@ def _run(arguments: list[str]) -> None:
         raise InputError(f"there is no command {name!r}; {hint}")
     entry = COMMANDS[name]
     options: Any = getattr(importlib.import_module(f"aetdice.cli.{entry.module}"), entry.name)
-    command: Any = tyro.cli(
-        options, prog=f"aetdice {name}", args=rest, config=(tyro.conf.OmitArgPrefixes,)
-    )
+    command: Any = tyro.cli(options, prog=f"aetdice {name}", args=rest, config=(tyro.conf.OmitArgPrefixes,))
     command.run()
 
 
