@@ -11,8 +11,10 @@ from aetdice.objectives import in_float64
 HORIZON, STEPS = 4, 14
 TIME = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 3, 3])
 
-_balance = in_float64(lambda flow, mass, time, ended: flow.balance(mass, time, ended))
-_violation = in_float64(lambda flow, mass, time, ended: flow.mass_violation(mass, time, ended))
+_balance = in_float64(lambda flow, mass, time, ended: flow.balance(mass, time, ended.astype(mass.dtype)))
+_violation = in_float64(
+    lambda flow, mass, time, ended: flow.mass_violation(mass, time, ended.astype(mass.dtype))
+)
 
 
 def balance(flow, mass, ended):

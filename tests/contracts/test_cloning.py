@@ -77,7 +77,7 @@ RATIOS = np.random.default_rng(0).gamma(1.0, size=DATA.steps.count)
 
 def sample_weights(ratios, floor=0.01, weighted_loss=False, early=0.0):
     mass = DATA.steps.weight * jnp.asarray(ratios, jnp.float32)
-    balanced = FiniteHorizon(3).balance(mass, DATA.steps.time, DATA.steps.terminated)
+    balanced = FiniteHorizon(3).balance(mass, DATA.steps.time, DATA.steps.terminates)
     settings = {
         "extraction.floor": floor,
         "extraction.early_oversampling": early,

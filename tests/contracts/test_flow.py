@@ -25,7 +25,9 @@ from aetdice.objectives import (
 LENGTHS = (1, 1, 2, 3, 4, 4, 5)
 HORIZON = 5
 
-violation = in_float64(lambda flow, mass, time, ended: flow.mass_violation(mass, time, ended))
+violation = in_float64(
+    lambda flow, mass, time, ended: flow.mass_violation(mass, time, ended.astype(mass.dtype))
+)
 
 
 @st.composite

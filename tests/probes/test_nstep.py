@@ -81,7 +81,7 @@ def test_ratios_of_segments_conserve_mass_at_every_time(divergence, n_step, cut)
     steps = data.steps
     for w in ratios_of(data, n_step, setting(divergence)):
         assert np.all(np.asarray(w) >= 0)
-        assert FLOW.mass_violation(w * steps.weight, steps.time, steps.terminated) < 1e-3
+        assert FLOW.mass_violation(w * steps.weight, steps.time, steps.terminates) < 1e-3
 
 
 @pytest.mark.parametrize("name", ["optidice", "fairdice"])

@@ -7,7 +7,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from aetdice.algorithms.dual import DiceHyper, DualSetting, DualState, step_residuals, step_rewards
+from aetdice.algorithms.dual import (
+    DiceHyper,
+    DualSetting,
+    DualState,
+    expected_next,
+    step_residuals,
+    step_rewards,
+)
 from aetdice.algorithms.nstep import conserving_ratios, mean_residuals, segments
 from aetdice.data.device import DeviceData, Steps, blocks
 from aetdice.dice import dual_loss, ratio
@@ -72,14 +79,14 @@ def diagnose_ratios(
         aggregation=aggregation,
         flow=setting.flow,
     )
-    balanced = setting.flow.balance(mass, steps.time, steps.terminated)
+    balanced = setting.flow.balance(mass, steps.time, steps.terminates)
     rewards = step_rewards(hyper.objective.utility, steps, setting)
     zero = hyper.objective.utility(jnp.zeros_like(steps.accrued[0]))
     return RatioDiagnostics(
         ratios=w,
         sample_weights=balanced,
         mass=jax.ops.segment_sum(mass, steps.time, horizon),
-        mass_violation=setting.flow.mass_violation(mass, steps.time, steps.terminated),
+        mass_violation=setting.flow.mass_violation(mass, steps.time, steps.terminates),
         flow_violation=_flow_violation(state, mass, data, setting),
         effective_sample_size=jnp.sum(mass) ** 2 / (jnp.sum(weights) * jnp.sum(mass * w) + 1e-30),
         zero_share=jnp.mean(w <= 0),
@@ -108,8 +115,7 @@ def _flow_violation(
 
     def both(block: Steps) -> tuple[Array, Array]:
         here = jax.vmap(sines)(block.observation, block.accrued, block.time)
-        there = jax.vmap(sines)(block.next_observation, block.next_accrued, block.time + 1)
-        return here, jnp.where(block.bootstraps[:, None], there, 0)
+        return here, expected_next(sines, block)
 
     here, there = (w.reshape(-1, TEST_FUNCTIONS)[: steps.count] for w in jax.lax.map(both, blocks(steps)))
     entering = cast(setting.flow.initial_weight, mass) * jnp.mean(here[data.initial], axis=0)

@@ -46,6 +46,7 @@ class Dice(Algorithm):
     sees_time: bool = eqx.field(static=True)
     steps: int = eqx.field(static=True)
     ends: bool = eqx.field(static=True)
+    pools: bool = eqx.field(static=True)
     regimes: tuple[str, ...] = eqx.field(static=True)
     ignores: tuple[str, ...] = eqx.field(static=True)
 
@@ -69,6 +70,7 @@ class Dice(Algorithm):
         self.constants = horizon if config.ablation.offsets else 1
         self.sees_accrued, self.sees_time = finite and config.ablation.accrued, finite
         self.steps, self.ends = config.dual.steps, finite
+        self.pools = config.dual.n_step == 1 and not by_head
 
     @property
     def sweeps(self) -> dict[str, float]:
@@ -110,7 +112,9 @@ class Dice(Algorithm):
         """Windows start anywhere and run round the end of the data, so every step is as likely."""
         config = self.setting.config
         batch_key, start_key = jax.random.split(key)
-        length = 1 if data.breaks else math.gcd(config.window, config.batch)
+        length = (
+            1 if data.breaks or data.steps.successors is not None else math.gcd(config.window, config.batch)
+        )
         windows = jax.random.randint(batch_key, (config.batch // length, 1), 0, data.steps.count)
         rows = (windows + jnp.arange(length)[None]) % data.steps.count
         starts = jax.random.randint(start_key, (config.starts,), 0, data.initial.shape[0])

@@ -3,6 +3,7 @@
 The tags D3, D4, D5 and D7 below are deviations from the paper's Algorithm 1: docs/paper.md has them all.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -142,6 +143,10 @@ def entering_and_residuals(
     successor; where an episode ends inside a window nothing follows, and the next step is not used.
     """
     reward = step_rewards(objective.utility, batch, setting)
+    if batch.successors is not None:
+        entering = jax.vmap(nu)(first.observation, first.accrued, first.time)
+        here = jax.vmap(nu)(batch.observation, batch.accrued, batch.time)
+        return entering, residual(reward, here, expected_next(nu, batch), mu, setting.flow)
     size = batch.count
     last = batch.take(jnp.arange(window - 1, size, window))
     observation = jnp.concatenate([batch.observation, last.next_observation, first.observation])
@@ -169,11 +174,50 @@ def augmented_residuals(
 
 
 def step_rewards(utility: Utility, batch: Steps, setting: DualSetting) -> Float[Array, "batch n"]:
-    """r̃ of every step, or the whole gain at the last one."""
+    """r̃ of every step, or the whole gain at the last one; its mean where transitions are stochastic."""
+    if batch.successors is not None:
+        return _expected_rewards(utility, batch, setting)
     if not setting.config.terminal_reward:
         return transformed_rewards(utility, batch.accrued, batch.next_accrued)
     gain = transformed_rewards(utility, jnp.zeros_like(batch.accrued), batch.next_accrued)
     return jnp.where(batch.bootstraps[:, None], 0, gain)
+
+
+def _expected_rewards(utility: Utility, batch: Steps, setting: DualSetting) -> Float[Array, "batch n"]:
+    """E[r̃ | s̃, a] over what may follow."""
+    after = batch.successors
+    assert after is not None
+
+    def one(accrued: Array, reward: Array, follows: Array, probability: Array) -> Array:
+        gained = accrued[None] + reward
+        before = jnp.broadcast_to(accrued, gained.shape)
+        if not setting.config.terminal_reward:
+            return probability @ transformed_rewards(utility, before, gained)
+        paid = transformed_rewards(utility, jnp.zeros_like(gained), gained)
+        return jnp.where(follows, 0, probability) @ paid
+
+    return jax.vmap(one)(batch.accrued, after.reward, after.follows, after.probability)
+
+
+def expected_next(
+    function: Callable[[Array, Array, Array], Float[Array, "*f"]], batch: Steps
+) -> Float[Array, "batch *f"]:
+    """E[f(s̃') | s̃, a], f = 0 where nothing follows (D17).
+
+    Of the one recorded successor, or of all that may follow where transitions are stochastic.
+    """
+    after = batch.successors
+    if after is None:
+        there = jax.vmap(function)(batch.next_observation, batch.next_accrued, batch.time + 1)
+        shape = (-1,) + (1,) * (there.ndim - 1)
+        return jnp.where(batch.bootstraps.reshape(shape), there, 0)
+
+    def one(accrued: Array, time: Array, observation: Array, reward: Array, weight: Array) -> Array:
+        there = jax.vmap(lambda o, r: function(o, accrued + r, time + 1))(observation, reward)
+        return jnp.tensordot(weight, there, 1)
+
+    weight = jnp.where(after.follows, after.probability, 0)
+    return jax.vmap(one)(batch.accrued, batch.time, after.observation, after.reward, weight)
 
 
 def _weights(batch: Steps, stored: int, setting: DualSetting) -> Float[Array, "batch times"]:

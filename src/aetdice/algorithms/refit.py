@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from aetdice.algorithms.dual import DiceHyper, DualSetting, DualState, step_rewards
+from aetdice.algorithms.dual import DiceHyper, DualSetting, DualState, expected_next, step_rewards
 from aetdice.data.device import DeviceData, Steps, blocks
 from aetdice.exact.differences import TimedDifferences
 from aetdice.exact.newton import LinearDual, minimise_dual
@@ -62,7 +62,7 @@ def _linear_dual(
     rewards = np.asarray(step_rewards(hyper.objective.utility, data.steps, setting), np.float64)
     return LinearDual(
         differences=TimedDifferences(
-            here, there, now, then, discount * np.asarray(data.steps.bootstraps), constants
+            here, there, now, then, discount * np.asarray(data.steps.follows, np.float64), constants
         ),
         initial=_initial(here, data, now, constants),
         mass=np.asarray(setting.flow.transition_weights(data.steps.weight), np.float64),
@@ -87,13 +87,14 @@ def _initial(
 def _features(
     nu: Nu, steps: Steps, readout: Float[Array, "h f"]
 ) -> tuple[Float[Array, "blocks block f"], Float[Array, "blocks block f"]]:
-    """What is read out of the last hidden layer at every state and next state."""
+    """What is read out of the last hidden layer at every state, and on average where it leads."""
 
     def features(observation: Array, accrued: Array, time: Array) -> Array:
         return nu.net.hidden(nu.encoder(observation, accrued, time)) @ readout
 
     def both(block: Steps) -> tuple[Array, Array]:
         here = jax.vmap(features)(block.observation, block.accrued, block.time)
-        return here, jax.vmap(features)(block.next_observation, block.next_accrued, block.time + 1)
+        follows = block.follows[:, None]
+        return here, expected_next(features, block) / jnp.where(follows > 0, follows, 1)
 
     return jax.lax.map(both, blocks(steps))

@@ -7,6 +7,18 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from aetdice.data.augmentation import Transitions
+from aetdice.data.successors import Outcomes
+
+
+class Successors(eqx.Module):
+    """What may follow each step, as `pooled_outcomes` has it."""
+
+    observation: Shaped[Array, "*b k o"]
+    reward: Float[Array, "*b k m"]
+    terminated: Bool[Array, "*b k"]
+    follows: Bool[Array, "*b k"]
+    """Whether anything does: not after termination, nor at the horizon."""
+    probability: Float[Array, "*b k"]
 
 
 class Steps(eqx.Module):
@@ -22,6 +34,22 @@ class Steps(eqx.Module):
     bootstraps: Bool[Array, "*b"]
     weight: Float[Array, "*b"]
     """d^D of the step."""
+    successors: Successors | None = None
+    """Where transitions are stochastic: all that may follow, not only what did."""
+
+    @property
+    def follows(self) -> Float[Array, "*b"]:
+        """How likely anything follows."""
+        if self.successors is None:
+            return self.bootstraps.astype(self.weight.dtype)
+        return jnp.sum(jnp.where(self.successors.follows, self.successors.probability, 0), axis=-1)
+
+    @property
+    def terminates(self) -> Float[Array, "*b"]:
+        """How likely the step terminates its episode."""
+        if self.successors is None:
+            return self.terminated.astype(self.weight.dtype)
+        return jnp.sum(jnp.where(self.successors.terminated, self.successors.probability, 0), axis=-1)
 
     @property
     def count(self) -> int:
@@ -55,7 +83,9 @@ class DeviceData(eqx.Module):
     """Whether some episode stops where something would follow: its successor is not the next row."""
 
 
-def to_device(transitions: Transitions, actions: int = 0) -> DeviceData:
+def to_device(
+    transitions: Transitions, actions: int = 0, outcomes: Outcomes | None = None, horizon: int = 0
+) -> DeviceData:
     """Move a dataset to the device; integer observations and actions stay integers."""
     rows = len(transitions.time)
     steps = Steps(
@@ -68,10 +98,22 @@ def to_device(transitions: Transitions, actions: int = 0) -> DeviceData:
         terminated=jnp.asarray(transitions.terminated),
         bootstraps=jnp.asarray(transitions.bootstraps),
         weight=_compact(transitions.weights),
+        successors=None if outcomes is None else _successors(outcomes, transitions.time, horizon),
     )
     last = np.append(transitions.initial[1:], rows) - 1
     breaks = bool(transitions.bootstraps[last].any())
     return DeviceData(steps, _compact(transitions.initial), actions, breaks)
+
+
+def _successors(outcomes: Outcomes, time: Int[np.ndarray, " steps"], horizon: int) -> Successors:
+    follows = ~outcomes.ends & (time[:, None] + 1 < horizon)
+    return Successors(
+        observation=_compact(outcomes.observations),
+        reward=_compact(outcomes.rewards),
+        terminated=jnp.asarray(outcomes.ends),
+        follows=jnp.asarray(follows),
+        probability=_compact(outcomes.probabilities),
+    )
 
 
 def _compact(values: Shaped[np.ndarray, "..."]) -> Array:

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from aetdice.errors import InputError
 from aetdice.objectives.parameters import Parameter, parameter, text
@@ -39,7 +39,7 @@ class Flow(eqx.Module):
         self,
         mass: Float[Array, " steps"],
         time: Int[Array, " steps"],
-        terminated: Bool[Array, " steps"],
+        terminates: Float[Array, " steps"],
     ) -> Float[Array, ""]:
         """How far w·d^D is from conserving mass: a convergence test that needs no reference."""
 
@@ -48,7 +48,7 @@ class Flow(eqx.Module):
         self,
         mass: Float[Array, " steps"],
         time: Int[Array, " steps"],
-        terminated: Bool[Array, " steps"],
+        terminates: Float[Array, " steps"],
     ) -> Float[Array, " steps"]:
         """w·d^D with every part that must conserve mass scaled until it does."""
 
@@ -77,11 +77,11 @@ class FiniteHorizon(Flow):
         self,
         mass: Float[Array, " steps"],
         time: Int[Array, " steps"],
-        terminated: Bool[Array, " steps"],
+        terminates: Float[Array, " steps"],
     ) -> Float[Array, ""]:
         """max_t |c_t - expected|, c_0 = 1 and c_{t+1} = c_t - (mass that terminates at t)."""
         total = jax.ops.segment_sum(mass, time, self.horizon)
-        ended = jax.ops.segment_sum(jnp.where(terminated, mass, 0), time, self.horizon)
+        ended = jax.ops.segment_sum(terminates * mass, time, self.horizon)
         expected = jnp.concatenate([jnp.ones_like(total[:1]), total[:-1] - ended[:-1]])
         return jnp.max(jnp.abs(total - expected))
 
@@ -89,11 +89,11 @@ class FiniteHorizon(Flow):
         self,
         mass: Float[Array, " steps"],
         time: Int[Array, " steps"],
-        terminated: Bool[Array, " steps"],
+        terminates: Float[Array, " steps"],
     ) -> Float[Array, " steps"]:
         """One factor per time step, so that c_0 = 1 and c_{t+1} = c_t - (mass that terminates at t)."""
         total = jax.ops.segment_sum(mass, time, self.horizon)
-        ended = jax.ops.segment_sum(jnp.where(terminated, mass, 0), time, self.horizon)
+        ended = jax.ops.segment_sum(terminates * mass, time, self.horizon)
 
         def step(expected: Array, sums: tuple[Array, Array]) -> tuple[Array, Array]:
             here, ends = sums
@@ -135,22 +135,22 @@ class Discounted(Flow):
         self,
         mass: Float[Array, " steps"],
         time: Int[Array, " steps"],
-        terminated: Bool[Array, " steps"],
+        terminates: Float[Array, " steps"],
     ) -> Float[Array, ""]:
         """|E[w] - γ E[w · not terminal] - (1 - γ)| / (1 - γ): per unit of mass that enters, as above."""
         del time
         gamma = jnp.asarray(self.gamma, mass.dtype)
-        kept = jnp.sum(mass) - gamma * jnp.sum(jnp.where(terminated, 0, mass))
+        kept = jnp.sum(mass) - gamma * jnp.sum((1 - terminates) * mass)
         return jnp.abs(kept / (1 - gamma) - 1)
 
     def balance(
         self,
         mass: Float[Array, " steps"],
         time: Int[Array, " steps"],
-        terminated: Bool[Array, " steps"],
+        terminates: Float[Array, " steps"],
     ) -> Float[Array, " steps"]:
         """One factor for all, so that E[w] - γ E[w · not terminal] = 1 - γ."""
         del time
         gamma = jnp.asarray(self.gamma, mass.dtype)
-        kept = jnp.sum(mass) - gamma * jnp.sum(jnp.where(terminated, 0, mass))
+        kept = jnp.sum(mass) - gamma * jnp.sum((1 - terminates) * mass)
         return mass * jnp.where(kept > 0, (1 - gamma) / jnp.where(kept > 0, kept, 1), 0)

@@ -160,7 +160,7 @@ class RegularisedSolution:
 
 
 def _mass_violation(flow: Flow, mass: Array, time: Array, terminated: Array) -> Array:
-    return flow.mass_violation(mass, time, terminated)
+    return flow.mass_violation(mass, time, terminated.astype(mass.dtype))
 
 
 def _feasible(

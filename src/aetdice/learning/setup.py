@@ -15,6 +15,7 @@ from aetdice.algorithms import ALGORITHMS, Algorithm
 from aetdice.config import NetworkConfig, TrainingConfig, is_among
 from aetdice.data import Episodes, accrue, augment
 from aetdice.data.device import DeviceData, to_device
+from aetdice.data.successors import pooled_outcomes
 from aetdice.errors import InputError
 from aetdice.learning.population import product, stack
 from aetdice.networks import Categorical, Encoder, GaussianMixture, PolicyHead
@@ -199,24 +200,31 @@ def split(
         raise InputError(f"a holdout of {share:g} leaves none of the {len(dataset)} episodes for training")
     order = np.random.default_rng(0).permutation(len(dataset))
     training, kept = (_part(dataset, part) for part in (order[count:], order[:count]))
-    return onto_device(training, horizon, algorithm), onto_device(kept, horizon, algorithm)
+    on_device = (onto_device(part, horizon, algorithm, model=training) for part in (training, kept))
+    return next(on_device), next(on_device)
 
 
 def probe_of(dataset: Episodes, horizon: int, algorithm: Algorithm) -> DeviceData:
     """A few episodes, spread over the dataset, to look at between chunks."""
     count = min(len(dataset), max(1, PROBE_STEPS * len(dataset) // dataset.steps))
     rows = np.linspace(0, len(dataset) - 1, count).astype(int)
-    return onto_device(_part(dataset, rows), horizon, algorithm)
+    return onto_device(_part(dataset, rows), horizon, algorithm, model=dataset)
 
 
 def _part(dataset: Episodes, rows: Any) -> Episodes:
     return Episodes.from_list([dataset[i] for i in sorted(rows.tolist())], dataset.objectives)
 
 
-def onto_device(dataset: Episodes, horizon: int, algorithm: Algorithm) -> DeviceData:
-    """Augmented steps; a flow without horizon goes on where recording stopped, so nothing ends there."""
-    steps = augment(dataset, Identity(), horizon if algorithm.ends else horizon + 1)
-    return to_device(steps, actions_of(dataset))
+def onto_device(
+    part: Episodes, horizon: int, algorithm: Algorithm, model: Episodes | None = None
+) -> DeviceData:
+    """Augmented steps; what may follow them is pooled over `model`, by default the part itself.
+
+    A flow without horizon goes on where recording stopped, so nothing ends there.
+    """
+    horizon = horizon if algorithm.ends else horizon + 1
+    outcomes = pooled_outcomes(part, part if model is None else model) if algorithm.pools else None
+    return to_device(augment(part, Identity(), horizon), actions_of(part), outcomes, horizon)
 
 
 def actions_of(dataset: Episodes) -> int:

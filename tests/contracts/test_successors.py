@@ -1,0 +1,124 @@
+"""What may follow a state and an action: pooled over a dataset, counted by hand."""
+
+from collections import Counter
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support.problems import random_tables, uniform_episodes
+from support.training import deterministic_momdp
+
+from aetdice import Episodes, augment, bsr
+from aetdice.algorithms.dual import DualSetting, expected_next, step_rewards
+from aetdice.config import DualConfig
+from aetdice.data.device import to_device
+from aetdice.data.successors import pooled_outcomes
+from aetdice.dice import FiniteHorizon
+from aetdice.objectives import ChiSquare, Identity
+
+HORIZON = 3
+
+
+def stochastic(ends: bool = True) -> Episodes:
+    return uniform_episodes(random_tables(3, ends=ends).momdp(), 60, seed=3)
+
+
+def transitions(episodes: Episodes):
+    for episode in episodes:
+        for t in range(len(episode.rewards)):
+            ended = episode.terminated and t == len(episode.rewards) - 1
+            yield (
+                (tuple(episode.observations[t]), int(episode.actions[t])),
+                (tuple(episode.observations[t + 1]), tuple(episode.rewards[t]), ended),
+            )
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_outcomes_are_as_likely_as_they_were_seen(ends):
+    episodes = stochastic(ends)
+    pooled = pooled_outcomes(episodes, episodes)
+    assert pooled is not None
+    counted: dict = {}
+    for key, outcome in transitions(episodes):
+        counted.setdefault(key, Counter())[outcome] += 1
+    for step, (key, _) in enumerate(transitions(episodes)):
+        found = {
+            (
+                tuple(pooled.observations[step, k]),
+                tuple(pooled.rewards[step, k]),
+                bool(pooled.ends[step, k]),
+            ): p
+            for k, p in enumerate(pooled.probabilities[step])
+            if p > 0
+        }
+        total = counted[key].total()
+        assert found == pytest.approx({outcome: n / total for outcome, n in counted[key].items()})
+
+
+def test_where_nothing_is_stochastic_there_is_nothing_to_pool():
+    episodes = uniform_episodes(deterministic_momdp(0), 40, seed=0)
+    assert pooled_outcomes(episodes, episodes) is None
+
+
+def test_continuous_observations_are_not_pooled():
+    episodes = stochastic()
+    continuous = Episodes(
+        episodes.observations + 0.5,
+        episodes.actions,
+        episodes.rewards,
+        episodes.lengths,
+        episodes.terminated,
+        episodes.truncated,
+        episodes.objectives,
+    )
+    assert pooled_outcomes(continuous, continuous) is None
+
+
+def test_a_state_and_action_that_the_model_has_not_seen_keep_their_own_outcome():
+    everything = stochastic(ends=False)
+    model = Episodes.from_list([everything[0], everything[1]])
+    known = {key for key, _ in transitions(model)}
+    pooled = pooled_outcomes(everything, model)
+    if pooled is None:
+        pytest.skip("two episodes without chance")
+    unseen = 0
+    for step, (key, (after, reward, _)) in enumerate(transitions(everything)):
+        assert pooled.probabilities[step].sum() == pytest.approx(1)
+        if key not in known:
+            unseen += 1
+            assert pooled.probabilities[step, 0] == 1
+            assert tuple(pooled.observations[step, 0]) == after
+            assert tuple(pooled.rewards[step, 0]) == reward
+    assert unseen
+
+
+@pytest.mark.parametrize("terminal_reward", [False, True])
+def test_means_over_what_may_follow_are_those_of_a_loop(terminal_reward):
+    episodes, utility = stochastic(), bsr(0.5).utility
+    pooled = pooled_outcomes(episodes, episodes)
+    steps = to_device(augment(episodes, Identity(), HORIZON), 2, pooled, HORIZON).steps
+    setting = DualSetting(FiniteHorizon(HORIZON), ChiSquare(), DualConfig(terminal_reward=terminal_reward))
+
+    def function(observation, accrued, time):
+        return jnp.sum(observation.astype(jnp.float32)) + jnp.sin(accrued[0]) + time.astype(jnp.float32)
+
+    rewards = np.asarray(step_rewards(utility, steps, setting))
+    ahead = np.asarray(expected_next(function, steps))
+    follows, terminates = np.asarray(steps.follows), np.asarray(steps.terminates)
+    value = eqx.filter_jit(utility)
+    for row in range(0, steps.count, 7):
+        accrued, time = np.asarray(steps.accrued[row]), int(steps.time[row])
+        mean, reward, on, over = 0.0, 0.0, 0.0, 0.0
+        for k, p in enumerate(pooled.probabilities[row]):
+            after = accrued + pooled.rewards[row, k].astype(np.float32)
+            going = not pooled.ends[row, k] and time + 1 < HORIZON
+            gain = value(after) - value(np.zeros_like(after) if terminal_reward else accrued)
+            reward = reward + p * (0 if terminal_reward and going else 1) * np.asarray(gain)
+            on, over = on + p * going, over + p * bool(pooled.ends[row, k])
+            if going:
+                mean += p * float(
+                    function(jnp.asarray(pooled.observations[row, k]), after, jnp.asarray(time + 1))
+                )
+        np.testing.assert_allclose(rewards[row], reward, atol=1e-5)
+        np.testing.assert_allclose([ahead[row], follows[row], terminates[row]], [mean, on, over], atol=1e-5)
