@@ -54,12 +54,14 @@ class EpisodeWeighting(Algorithm):
     sees_time: bool = eqx.field(static=True)
     steps: int = eqx.field(static=True)
     ends: bool = eqx.field(static=True)
+    pools: bool = eqx.field(static=True)
     ignores: tuple[str, ...] = eqx.field(static=True)
 
     def __init__(self, config: TrainingConfig) -> None:
         self.divergence = DIVERGENCES[config.dual.divergence]()
         self.sees_accrued, self.sees_time, self.steps, self.ends = config.ablation.accrued, True, 0, True
         dual = [field.name for field in dataclasses.fields(DualConfig) if field.name != "divergence"]
+        self.pools = True
         self.ignores = (
             *(f"dual.{name}" for name in dual), "iql", "network.value_fourier", "network.value_gain",
             "ablation.time", "ablation.offsets",
@@ -117,7 +119,8 @@ class EpisodeWeighting(Algorithm):
         w = self.divergence.ratio(((utilities - zero[None]) @ mu - state.constant) / state.beta)
         shares = mass * w
         metrics = {
-            "effective_sample_size": jnp.sum(shares) ** 2 / (jnp.sum(mass) * jnp.sum(shares * w) + 1e-30),
+            "effective_episodes": _effective(mass, w) * mass.shape[0],
+            "stochastic_share": _stochastic_share(data),
             "zero_share": jnp.mean(w <= 0),
             "claimed_value": aggregation(shares @ utilities / (jnp.sum(shares) + 1e-30)),
             "beta": state.beta,
@@ -125,6 +128,18 @@ class EpisodeWeighting(Algorithm):
         }
         episode = jnp.searchsorted(data.initial, jnp.arange(data.steps.count), side="right") - 1
         return Weighing(w[episode] * data.steps.weight, metrics)
+
+
+def _effective(mass: Float[Array, " episodes"], w: Float[Array, " episodes"]) -> Float[Array, ""]:
+    """(Σ d w)² / Σ d w²: the share of the episodes that the weights rest on."""
+    return jnp.sum(mass * w) ** 2 / (jnp.sum(mass) * jnp.sum(mass * w**2) + 1e-30)
+
+
+def _stochastic_share(data: DeviceData) -> Float[Array, ""]:
+    """The share of the steps after which something else might have followed."""
+    if data.steps.successors is None:
+        return jnp.zeros(())
+    return jnp.mean(jnp.max(data.steps.successors.probability, axis=1) < 1)
 
 
 def _last(data: DeviceData) -> Int[Array, " episodes"]:

@@ -54,6 +54,8 @@ class Train:
     """Of esr-iql (default 0.85)."""
     temperature: tuple[float, ...] | None = None
     """Of esr-iql's advantages (default 14)."""
+    sample_size: tuple[float, ...] | None = None
+    """Of episode-weighting: the share of the episodes that its weights rest on (default 0.01)."""
     learning_rate: tuple[float, ...] = (1e-3,)
     """Of ν and of the policies."""
     seed: tuple[int, ...] = (0,)
@@ -100,6 +102,7 @@ class Train:
             beta=self.beta,
             expectile=self.expectile,
             temperature=self.temperature,
+            sample_size=self.sample_size,
             learning_rate=self.learning_rate,
             seed=self.seed,
             config=config,

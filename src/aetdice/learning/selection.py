@@ -12,6 +12,8 @@ MOST_VIOLATION = 0.05
 MOST_IMBALANCE = 0.6
 """Of the flow through the states, as random functions of the state see it."""
 LEAST_SAMPLE_SIZE = 0.02
+LEAST_EPISODES = 5
+"""That whole-episode weights must rest on, in effect."""
 LEAST_DISTANCE = 0.02
 
 RULE = (
@@ -20,6 +22,7 @@ RULE = (
     f"least {LEAST_SAMPLE_SIZE:.0%}"
 )
 ONLY = "the only setting"
+CLAIMED = "largest J of the weighted episodes, averaged over seeds"
 FIRST = "the first setting given: nothing but the environment can tell the settings of this algorithm apart"
 NONE_PASSED = "no setting passed the rule; the one whose flow is balanced best"
 
@@ -67,6 +70,10 @@ def _select(candidates: Sequence[Candidate], settings: list[list[int]]) -> Selec
     def mean(name: str, rows: list[int]) -> float:
         return float(np.mean([candidates[i].diagnostics[name] for i in rows]))
 
+    if "flow_violation" not in candidates[settings[0][0]].diagnostics:
+        enough = [rows for rows in settings if mean("effective_episodes", rows) >= LEAST_EPISODES]
+        return Selection(max(enough or settings, key=lambda rows: mean("claimed_value", rows))[0], CLAIMED)
+
     sound = [
         rows
         for rows in settings
@@ -91,6 +98,7 @@ def judge(diagnostics: Mapping[str, Any], hints: Hints | None) -> Verdict:
     findings = [
         *_convergence(diagnostics),
         *_sample_size(diagnostics, hints.closer),
+        *_episodes(diagnostics, hints.closer),
         _difference(diagnostics, hints.further),
     ]
     return Verdict(all(good for good, _ in findings), " ".join(words for _, words in findings))
@@ -116,6 +124,27 @@ def _sample_size(diagnostics: Mapping[str, Any], hint: str) -> list[tuple[bool, 
     if share >= LEAST_SAMPLE_SIZE:
         return [(True, f"The sample weights rest on {share:.1%} of the data.")]
     return [(False, f"The sample weights have COLLAPSED onto {share:.1%} of the data; use {hint}.")]
+
+
+def _episodes(diagnostics: Mapping[str, Any], hint: str) -> list[tuple[bool, str]]:
+    if "effective_episodes" not in diagnostics:
+        return []
+    count, chance = diagnostics["effective_episodes"], diagnostics["stochastic_share"]
+    enough = count >= LEAST_EPISODES
+    findings = [
+        (True, f"The weights rest on {count:.1f} episodes.")
+        if enough
+        else (False, f"The weights have COLLAPSED onto {count:.1f} episodes; use {hint}.")
+    ]
+    if chance > 0:
+        findings.append(
+            (
+                False,
+                f"After {chance:.0%} of the steps something else might have followed: weights of whole "
+                "episodes REWARD LUCK; use aetdice.",
+            )
+        )
+    return findings
 
 
 def _difference(diagnostics: Mapping[str, Any], hint: str) -> tuple[bool, str]:

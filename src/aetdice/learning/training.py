@@ -31,6 +31,7 @@ def train(
     beta: Values | None = None,
     expectile: Values | None = None,
     temperature: Values | None = None,
+    sample_size: Values | None = None,
     seed: Seeds = 0,
     learning_rate: Values = 1e-3,
     transform: Transform | None = None,
@@ -43,19 +44,20 @@ def train(
     """Train on a dataset: every combination of the given values is a member.
 
     `algorithm` is aetdice, optidice or fairdice (which take β), esr-iql (expectile and
-    temperature) or bc. Objectives must share their form and differ in parameters only, as
-    `[bsr(a) for a in …]` do. A `transform` is applied to the rewards first and travels with the
-    policies, which are then told raw rewards. With `out`, everything about the run goes to that
-    folder, and a run that was cut off goes on from its last checkpoint when called again with the
-    same arguments; `notes` (JSON) are kept beside them. Progress is shown on stderr, unless
-    `progress` is False or a function of your own.
+    temperature), episode-weighting (sample_size) or bc. Objectives must share their form and
+    differ in parameters only, as `[bsr(a) for a in …]` do. A `transform` is applied to the rewards
+    first and travels with the policies, which are then told raw rewards. With `out`, everything
+    about the run goes to that folder, and a run that was cut off goes on from its last checkpoint
+    when called again with the same arguments; `notes` (JSON) are kept beside them. Progress is
+    shown on stderr, unless `progress` is False or a function of your own.
     """
     _check_kinds(dataset, objective)
     started = time.perf_counter()
     config = config or TrainingConfig()
     objectives = [objective] if isinstance(objective, Objective) else list(objective)
     seen = dataset if transform is None else transform_episodes(dataset, transform)
-    sweeps = {"beta": beta, "expectile": expectile, "temperature": temperature}
+    own = {"beta": beta, "expectile": expectile, "temperature": temperature, "sample_size": sample_size}
+    sweeps: dict[str, Values | None] = {**own}
     setup = set_up(
         seen,
         objectives,

@@ -1,0 +1,102 @@
+"""Weights of whole episodes: the optimum of the convex program, by its optimality conditions."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from support.ragged import HORIZON, ragged
+from support.training import TINY, tiny_episodes
+
+from aetdice import Objective, augment, bsr, convex, esr, lsr, ser, train
+from aetdice.algorithms import ALGORITHMS
+from aetdice.algorithms.episodes import EpisodeState
+from aetdice.data.device import to_device
+from aetdice.errors import InputError
+from aetdice.exact.episode_weights import episode_weights, weights_of_size
+from aetdice.exact.mixtures import best_mixture
+from aetdice.learning.setup import readable
+from aetdice.objectives import DIVERGENCES, Identity, in_float64
+
+RETURNS = np.random.default_rng(0).uniform(0, 8, (60, 2)).round(1)
+BLANK = EpisodeState(jnp.zeros(()), jnp.zeros(2), jnp.ones(()))
+"""Whatever it is before the program is solved."""
+OBJECTIVES = {"esr": esr(), "bsr": bsr(0.5), "ser": ser(), "linear": lsr((0.3, 0.7)), "convex": convex()}
+
+
+def utilities(objective: Objective) -> np.ndarray:
+    return np.asarray(in_float64(eqx.filter_vmap(objective.utility))(RETURNS))
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES)
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_weights_satisfy_the_optimality_conditions(name, divergence):
+    """μ·F(R_i) - βφ'(w_i) is the same wherever w_i > 0, and no larger where w_i = 0."""
+    objective, phi, beta = OBJECTIVES[name], DIVERGENCES[divergence](), 0.3
+    solved = episode_weights(objective, RETURNS, beta, phi)
+    assert solved.ratios.min() >= 0
+    assert solved.ratios.mean() == pytest.approx(1, abs=1e-9)
+    attained = solved.ratios @ utilities(objective) / len(RETURNS)
+    np.testing.assert_allclose(solved.slack, attained, atol=1e-8)
+    slope = np.asarray(in_float64(jax.grad(objective.aggregation))(attained))
+    marginal = in_float64(jax.vmap(jax.grad(phi)))(np.maximum(solved.ratios, 1e-12))
+    gain = utilities(objective) @ slope - beta * np.asarray(marginal)
+    used = solved.ratios > 1e-9
+    assert np.ptp(gain[used]) < 1e-6
+    assert gain[~used].size == 0 or gain[~used].max() <= gain[used].mean() + 1e-6
+
+
+@pytest.mark.parametrize("name", ["esr", "bsr", "ser"])
+def test_without_regularisation_they_are_the_best_mixture(name):
+    objective = OBJECTIVES[name]
+    solved = weights_of_size(objective, RETURNS, 1e-3)
+    best = best_mixture(objective, RETURNS)
+    value = float(in_float64(objective.aggregation)(solved.slack))
+    assert value == pytest.approx(best.value, abs=1e-3)
+    assert value <= best.value + 1e-9
+
+
+def test_they_rest_on_the_share_of_episodes_that_was_asked_for():
+    sizes = (0.9, 0.5, 0.2, 0.1)
+    solved = [weights_of_size(ser(), RETURNS, size) for size in sizes]
+    np.testing.assert_allclose([each.sample_size for each in solved], sizes, rtol=3e-3)
+    assert np.all(np.diff([each.beta for each in solved]) < 0)
+    with pytest.raises(InputError, match="sample_size is a share"):
+        weights_of_size(ser(), RETURNS, 0.0)
+
+
+def test_the_algorithm_weighs_all_steps_of_an_episode_alike_and_as_the_program_does():
+    data, objective = tiny_episodes(), bsr(0.5)
+    learner = ALGORITHMS["episode-weighting"](3, TINY)
+    device = to_device(augment(data, Identity(), 3), 2)
+    hyper = learner.hyper(objective, 1e-3, sample_size=0.3)
+    weighing = learner.weigh(learner.finish(BLANK, hyper, device), hyper, device)
+    solved = weights_of_size(objective, data.returns, 0.3)
+    np.testing.assert_allclose(
+        np.asarray(weighing.weights) * len(data), np.repeat(solved.ratios, data.lengths), atol=1e-4
+    )
+    assert float(weighing.metrics["effective_episodes"]) == pytest.approx(0.3 * len(data), rel=1e-2)
+
+
+def test_recordings_that_were_cut_are_not_cloned():
+    device, learner = ragged(cut=True), ALGORITHMS["episode-weighting"](HORIZON, TINY)
+    hyper = learner.hyper(ser(), 1e-3, sample_size=0.6)
+    metrics = learner.weigh(learner.finish(BLANK, hyper, device), hyper, device).metrics
+    assert float(metrics["effective_episodes"]) == pytest.approx(0.6 * len(device.initial), rel=0.05)
+    whole = ragged(cut=False)
+    of_whole = learner.weigh(learner.finish(BLANK, hyper, whole), hyper, whole).metrics
+    np.testing.assert_allclose(metrics["claimed_value"], of_whole["claimed_value"], rtol=0.2)
+
+
+def test_a_policy_is_cloned_from_the_weights():
+    run = train(
+        tiny_episodes(),
+        esr(),
+        algorithm="episode-weighting",
+        sample_size=[0.5, 0.2],
+        config=readable(TINY, "episode-weighting"),
+        progress=False,
+    )
+    claims = [member.diagnostics["claimed_value"] for member in run.members]
+    assert claims[1] > claims[0]
+    assert [member.params["sample_size"] for member in run.members] == [0.5, 0.2]
