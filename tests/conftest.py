@@ -4,9 +4,12 @@ Nearly all of the suite's time goes into compiling small programs that run once,
 compile them quickly rather than well, and to keep them for the other worker and the next module.
 """
 
+import ctypes
+import gc
 import os
 import platform
 import shutil
+import sys
 import tempfile
 
 FLAGS = [
@@ -63,6 +66,9 @@ def forget_programs():
     """Compiled programs of one module are not kept in memory for the next."""
     yield
     jax.clear_caches()
+    gc.collect()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).malloc_trim(0)  # what is free within the process goes back to the system
 
 
 @pytest.fixture
