@@ -235,24 +235,23 @@ class GaussianMixture(PolicyHead):
 
     def sample(self, outputs: Float[Array, " k"], key: PRNGKeyArray) -> Shaped[Array, "*a"]:
         choice, mean, log_std = self._parameters(outputs)
-        centre, half = self._range(outputs)
-        which, noise = jax.random.split(key)
+        which, noise_key = jax.random.split(key)
         component = jax.random.categorical(which, choice)
-        z = mean[component] + jnp.exp(log_std[component]) * jax.random.normal(
-            noise, mean.shape[1:], mean.dtype
-        )
-        return jnp.clip(centre + half * z, cast(self.low, outputs), cast(self.high, outputs))
+        noise = jax.random.normal(noise_key, mean.shape[1:], mean.dtype)
+        return self._action(mean[component] + jnp.exp(log_std[component]) * noise)
 
     def greedy(self, outputs: Float[Array, " k"]) -> Shaped[Array, "*a"]:
         choice, mean, _ = self._parameters(outputs)
-        centre, half = self._range(outputs)
-        action = centre + half * mean[jnp.argmax(choice)]
-        return jnp.clip(action, cast(self.low, outputs), cast(self.high, outputs))
+        return self._action(mean[jnp.argmax(choice)])
+
+    def _action(self, z: Float[Array, " a"]) -> Float[Array, " a"]:
+        """From units of half the range to an action within it."""
+        centre, half = self._range(z)
+        return jnp.clip(centre + half * z, cast(self.low, z), cast(self.high, z))
 
     def _parameters(self, outputs: Float[Array, " k"]) -> tuple[Array, Array, Array]:
-        size = len(self.low)
         choice, rest = outputs[: self.components], outputs[self.components :]
-        mean, log_std = rest.reshape(2, self.components, size)
+        mean, log_std = rest.reshape(2, self.components, len(self.low))
         # Components start apart, or they would all learn the same.
         spread = jnp.linspace(-0.5, 0.5, self.components, dtype=outputs.dtype)[:, None]
         start = spread if self.components > 1 else jnp.zeros_like(spread)

@@ -10,7 +10,7 @@ from support.training import TINY, tiny_episodes
 
 from aetdice import Objective, augment, bsr, convex, esr, lsr, ser, train
 from aetdice.algorithms import ALGORITHMS
-from aetdice.algorithms.episodes import EpisodeState
+from aetdice.algorithms.episode_weighting import EpisodeState
 from aetdice.data.device import to_device
 from aetdice.errors import InputError
 from aetdice.exact.episode_weights import episode_weights, weights_of_size

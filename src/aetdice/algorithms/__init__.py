@@ -5,7 +5,7 @@ from collections.abc import Callable
 from aetdice.algorithms.base import Algorithm, Hints, Weighing
 from aetdice.algorithms.cloning import cloning
 from aetdice.algorithms.dice import aetdice, fairdice, optidice
-from aetdice.algorithms.episodes import episode_weighting
+from aetdice.algorithms.episode_weighting import episode_weighting
 from aetdice.algorithms.iql import esr_iql
 from aetdice.config import TrainingConfig
 

@@ -28,7 +28,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "collect": CommandEntry("behaviours", "Collect", "Write a dataset of a D4MORL body."),
     "behaviours": CommandEntry("behaviours", "BehavioursCommand", "Policies of the D4MORL bodies."),
     "reproduce": CommandEntry("reproduce", "Reproduce", "Run a study of the paper."),
-    "demo": CommandEntry("demo", "Demo", "Two-step and Fair-Taxi in a minute and a half."),
+    "demo": CommandEntry("reproduce", "Demo", "Two-step and Fair-Taxi in a minute and a half."),
 }
 DESCRIPTION = "Offline nonlinear multi-objective reinforcement learning: J = G(E[F(R)])."
 

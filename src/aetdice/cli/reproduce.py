@@ -1,4 +1,4 @@
-"""`aetdice reproduce`: the paper's studies, in parts that save, resume and merge."""
+"""`aetdice reproduce`, the paper's studies, in parts that save, resume and merge; and `aetdice demo`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +9,7 @@ from rich.console import Console
 
 from aetdice.report.progress import console_progress
 from aetdice.studies import STUDIES
+from aetdice.studies.demo import demo
 from aetdice.studies.parts import complete
 from aetdice.studies.populations import parts_of
 from aetdice.studies.reporting import report
@@ -39,3 +40,15 @@ class Reproduce:
         with console_progress() as progress:
             results = complete(parts, folder, self.part, progress)
         Console().print(report(study, results, folder))
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Solve the two-step problem, learn Fair-Taxi from data; print tables, write a picture."""
+
+    out: Path = Path("demo")
+    """Where the picture and its data go."""
+
+    def run(self) -> None:
+        with console_progress() as progress:
+            demo(self.out, Console(), progress)
