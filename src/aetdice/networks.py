@@ -117,26 +117,6 @@ def fourier_features(x: Float[Array, ""], frequencies: int) -> Float[Array, " fe
     return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)])
 
 
-class Value(eqx.Module):
-    """V(s, R_acc, t), with time as an input."""
-
-    encoder: Encoder
-    net: Perceptron
-
-    def __init__(self, encoder: Encoder, hidden: tuple[int, ...], key: PRNGKeyArray) -> None:
-        self.encoder = encoder
-        self.net = Perceptron((encoder.features, *hidden, 1), key)
-
-    def __call__(
-        self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
-    ) -> Float[Array, ""]:
-        return self.of_encoded(self.encoder(observation, accrued, time))
-
-    def of_encoded(self, encoded: Float[Array, " features"]) -> Float[Array, ""]:
-        """V of what its encoder has made of a state."""
-        return self.net(encoded)[0]
-
-
 class Nu(eqx.Module):
     """ν(s, R_acc, t), with time as an input or with one head per time step."""
 

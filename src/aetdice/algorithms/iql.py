@@ -24,7 +24,7 @@ from aetdice.config import IqlConfig, TrainingConfig
 from aetdice.data import transformed_rewards
 from aetdice.data.device import DeviceData, Steps, blocks
 from aetdice.errors import InputError
-from aetdice.networks import Encoder, Perceptron, Value
+from aetdice.networks import Encoder, Perceptron
 from aetdice.objectives import Objective, multiplier
 from aetdice.objectives.parameters import Parameter, cast, parameter
 
@@ -38,6 +38,26 @@ class IqlHyper(eqx.Module):
     expectile: Parameter = eqx.field(converter=parameter)
     temperature: Parameter = eqx.field(converter=parameter)
     learning_rate: Parameter = eqx.field(converter=parameter)
+
+
+class Value(eqx.Module):
+    """V(s, R_acc, t), with time as an input."""
+
+    encoder: Encoder
+    net: Perceptron
+
+    def __init__(self, encoder: Encoder, hidden: tuple[int, ...], key: PRNGKeyArray) -> None:
+        self.encoder = encoder
+        self.net = Perceptron((encoder.features, *hidden, 1), key)
+
+    def __call__(
+        self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
+    ) -> Float[Array, ""]:
+        return self.of_encoded(self.encoder(observation, accrued, time))
+
+    def of_encoded(self, encoded: Float[Array, " features"]) -> Float[Array, ""]:
+        """V of what its encoder has made of a state."""
+        return self.net(encoded)[0]
 
 
 class Critics(eqx.Module):
