@@ -72,11 +72,11 @@ PROBE = TrainingConfig().adapted(
     {
         "network.hidden": (64,),
         "dual.batch": 128,
-        "dual.steps": 1500,
+        "dual.steps": 1000,
         "dual.averaging": 0.99,
         "extraction.batch": 128,
-        "extraction.steps": 1500,
-        "trainer.chunk": 1500,
+        "extraction.steps": 1000,
+        "trainer.chunk": 1000,
         "trainer.holdout": 0.0,
     }
 )

@@ -44,15 +44,15 @@ def ratios_of(data, n_step, how):
 
 @pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut"])
 @pytest.mark.parametrize("terminal", [False, True], ids=["along the way", "at the end"])
-@pytest.mark.parametrize("n_step", [1, 2, 4, 101])
-def test_residual_of_a_segment_is_the_mean_of_its_steps(n_step, terminal, cut):
-    data, how = ragged(cut=cut), setting(terminal=terminal)
-    single = np.asarray(step_residuals(some_nu(), OBJECTIVE, data.steps, MU, how))
-    found = mean_residuals(some_nu(), OBJECTIVE, data, segments(data, n_step), MU, how)
-    expected = [
-        single[row : min(row + n_step, rows[-1] + 1)].mean() for rows in episodes_of(data) for row in rows
-    ]
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+def test_residual_of_a_segment_is_the_mean_of_its_steps(terminal, cut):
+    data, nu, how = ragged(cut=cut), some_nu(), setting(terminal=terminal)
+    residuals = eqx.filter_jit(mean_residuals)
+    single = np.asarray(eqx.filter_jit(step_residuals)(nu, OBJECTIVE, data.steps, MU, how))
+    for n_step in (1, 2, 4, 101):
+        found = residuals(nu, OBJECTIVE, data, segments(data, n_step), MU, how)
+        ends = [(row, min(row + n_step, rows[-1] + 1)) for rows in episodes_of(data) for row in rows]
+        expected = [single[first:last].mean() for first, last in ends]
+        np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("divergence", DIVERGENCES)

@@ -1,5 +1,6 @@
 """Windows of consecutive steps: ν of a successor is the next step's, wherever there is one."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -23,9 +24,9 @@ def test_residuals_do_not_depend_on_the_window(window):
     setting = DualSetting(FiniteHorizon(HORIZON), ChiSquare(), DualConfig())
     rows = (jnp.arange(data.steps.count)[:, None] + jnp.arange(window)[None]).ravel() % data.steps.count
     batch, first = data.steps.take(rows), data.steps.take(data.initial)
-    entering, found = entering_and_residuals(nu, bsr(0.5), first, batch, window, mu, setting)
-    alone = step_residuals(nu, bsr(0.5), batch, mu, setting)
-    np.testing.assert_allclose(found, alone, atol=1e-5)
+    together, singly = eqx.filter_jit(entering_and_residuals), eqx.filter_jit(step_residuals)
+    entering, found = together(nu, bsr(0.5), first, batch, window, mu, setting)
+    np.testing.assert_allclose(found, singly(nu, bsr(0.5), batch, mu, setting), atol=1e-5)
     starts = jax.vmap(nu)(first.observation, first.accrued, first.time)
     np.testing.assert_allclose(entering, starts, atol=1e-5)
 
@@ -33,7 +34,8 @@ def test_residuals_do_not_depend_on_the_window(window):
 @pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut"])
 def test_every_step_is_drawn_as_often_as_any_other(cut):
     data, learner = ragged(cut=cut), aetdice(HORIZON, TINY)
-    rows = np.stack([np.asarray(learner.draw(key, data)[0]) for key in jax.random.split(KEY, 400)])
+    keys = jax.random.split(KEY, 400)
+    rows = np.asarray(jax.jit(jax.vmap(lambda key: learner.draw(key, data)[0]))(keys))
     assert rows.shape[1:] == ((16, 1) if cut else (1, 16))
     np.testing.assert_array_equal(np.diff(rows, axis=2) % data.steps.count, 1)
     counts = np.bincount(rows[:, :, 0].ravel(), minlength=data.steps.count)
