@@ -51,6 +51,13 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(config.compiled, ignore_errors=True)
 
 
+def pytest_collection_finish() -> None:
+    """What is there by now stays: the collector need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     root = os.path.dirname(__file__)
 

@@ -1,5 +1,6 @@
 """The regularised offline problem: dual against program, both against a formulation from the episodes."""
 
+import functools
 import itertools
 from dataclasses import dataclass
 
@@ -45,6 +46,12 @@ class Instance:
         return Discounted(GAMMA) if self.discounted else FiniteHorizon(3)
 
 
+@functools.cache
+def problem_of(instance: Instance, name: str) -> OfflineProblem:
+    """Solved with several divergences."""
+    return OfflineProblem.from_episodes(instance.episodes(), CASES[name].objective, flow=instance.flow)
+
+
 INSTANCES = {
     "full-length": Instance(0),
     "full-length-3-objectives": Instance(2, objectives=3),
@@ -68,7 +75,7 @@ def test_dual_equals_program_for_every_aggregation(name):
 
 
 def check_dual_against_program(instance: Instance, name: str, divergence: str) -> None:
-    problem = OfflineProblem.from_episodes(instance.episodes(), CASES[name].objective, flow=instance.flow)
+    problem = problem_of(instance, name)
     dual = solve_dual(problem, 0.1, DIVERGENCES[divergence]())
     program = solve_program(problem, 0.1, DIVERGENCES[divergence]())
     assert abs(dual.value - program.value) <= 1e-7
@@ -87,8 +94,7 @@ def check_dual_against_program(instance: Instance, name: str, divergence: str) -
 @pytest.mark.parametrize("instance", INSTANCES.values(), ids=INSTANCES)
 def test_dual_equals_a_formulation_from_the_episodes(instance, name, divergence):
     """Also for a G of which nobody knows the conjugate."""
-    case, episodes = CASES[name], instance.episodes()
-    problem = OfflineProblem.from_episodes(episodes, case.objective, flow=instance.flow)
+    case, episodes, problem = CASES[name], instance.episodes(), problem_of(instance, name)
     dual = solve_dual(problem, 0.2, DIVERGENCES[divergence]())
     discount = GAMMA if instance.discounted else None
     expected = regularised_value(episodes, case, 0.2, divergence, discount=discount)
