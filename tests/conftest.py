@@ -6,11 +6,13 @@ compile them quickly rather than well, and to keep them for the other worker and
 
 import ctypes
 import gc
+import math
 import os
 import platform
 import shutil
 import sys
 import tempfile
+from pathlib import Path
 
 FLAGS = [
     "--xla_backend_optimization_level=0",
@@ -33,6 +35,8 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 settings.register_profile("aetdice", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("aetdice")
 
+ENOUGH = 800e6
+"""Bytes: modules add up to as much again and more, and a worker is to stay below 2 GB."""
 SLOWEST_FIRST = ("studies", "docs", "consumer", "probes", "faults", "contracts", "environments", "oracles")
 """Folders of tests: whole files go to one worker, so the long ones must not come last."""
 
@@ -59,10 +63,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    root = os.path.dirname(__file__)
-
     def place(item: pytest.Item) -> int:
-        folder = item.path.relative_to(root).parts[0]
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
         return SLOWEST_FIRST.index(folder) if folder in SLOWEST_FIRST else 0
 
     items.sort(key=place)
@@ -70,12 +72,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def forget_programs():
-    """Compiled programs of one module are not kept in memory for the next."""
+    """Compiled programs are kept in memory for the next module only while they are few."""
     yield
-    jax.clear_caches()
-    gc.collect()
-    if sys.platform == "linux":
-        ctypes.CDLL(None).malloc_trim(0)  # what is free within the process goes back to the system
+    if memory() > ENOUGH:
+        jax.clear_caches()
+        gc.collect()
+        if sys.platform == "linux":
+            ctypes.CDLL(None).malloc_trim(0)  # what is free within the process goes back to the system
+
+
+def memory() -> float:
+    """Bytes of this process; infinity where that is not known."""
+    status = Path("/proc/self/statm")
+    return int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if status.exists() else math.inf
 
 
 @pytest.fixture

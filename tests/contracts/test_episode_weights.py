@@ -88,6 +88,7 @@ def test_recordings_that_were_cut_are_not_cloned():
     np.testing.assert_allclose(metrics["claimed_value"], of_whole["claimed_value"], rtol=0.2)
 
 
+@pytest.mark.trains
 def test_a_policy_is_cloned_from_the_weights():
     run = train(
         tiny_episodes(),
