@@ -23,7 +23,7 @@ static: install
 	$(BIN)/lint-imports --no-logo
 
 check: static
-	$(PYTEST) -m "not slow and not trains" tests/contracts
+	HYPOTHESIS_PROFILE=check $(PYTEST) -m "not slow and not trains" tests/contracts
 
 test: static
 	$(PYTEST) -m "not slow"

@@ -32,8 +32,9 @@ from hypothesis import settings  # noqa: E402
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
-settings.register_profile("aetdice", deadline=None, max_examples=40, derandomize=True)
-settings.load_profile("aetdice")
+settings.register_profile("check", deadline=None, max_examples=10, derandomize=True)
+settings.register_profile("test", deadline=None, max_examples=40, derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
 ENOUGH = 800e6
 """Bytes: modules add up to as much again and more, and a worker is to stay below 2 GB."""
