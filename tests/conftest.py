@@ -37,7 +37,7 @@ settings.register_profile("test", deadline=None, max_examples=40, derandomize=Tr
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
 ENOUGH = 800e6
-"""Bytes: modules add up to as much again and more, and a worker is to stay below 2 GB."""
+"""Bytes: a single test may add as much again, and a worker is to stay below 2 GB."""
 SLOWEST_FIRST = ("studies", "docs", "consumer", "probes", "faults", "contracts", "environments", "oracles")
 """Folders of tests: whole files go to one worker, so the long ones must not come last."""
 
@@ -71,15 +71,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=place)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def forget_programs():
-    """Compiled programs are kept in memory for the next module only while they are few."""
-    yield
-    if memory() > ENOUGH:
-        jax.clear_caches()
-        gc.collect()
-        if sys.platform == "linux":
-            ctypes.CDLL(None).malloc_trim(0)  # what is free within the process goes back to the system
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Compiled programs are kept in memory while they are few; within a module, a little longer."""
+    within = nextitem is not None and nextitem.path == item.path
+    if memory() < (1.6 * ENOUGH if within else ENOUGH):
+        return
+    jax.clear_caches()
+    gc.collect()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).malloc_trim(0)  # what is free within the process goes back to the system
 
 
 def memory() -> float:
