@@ -57,7 +57,16 @@ def every_output(policy, states):
     return jax.vmap(lambda s: policy.outputs(s, jnp.zeros(2), jnp.zeros((), int)))(states)
 
 
-@pytest.fixture(scope="module", params=[(n, d) for n in CASES for d in DATASETS], ids="-".join)
+QUICK = (("optidice", "leaving-ends"), ("fairdice", "random-0"), ("fairdice", "nothing-ends"))
+"""One dataset of each kind; the others are trained by `make test-all`."""
+PROBES = [
+    pytest.param((name, data), id=f"{name}-{data}", marks=() if (name, data) in QUICK else pytest.mark.slow)
+    for name in CASES
+    for data in DATASETS
+]
+
+
+@pytest.fixture(scope="module", params=PROBES)
 def probe(request):
     name, data = request.param[0], DATASETS[request.param[1]]
     settings = {"beta": BETA, "learning_rate": 3e-3, "horizon": 5, "config": PROBE, "progress": False}

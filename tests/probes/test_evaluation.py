@@ -33,7 +33,9 @@ def batch_of(env):
     return GymnasiumBatch(lambda: GymnasiumEnvironment(env), env.objectives, env.horizon)
 
 
-@pytest.mark.parametrize("env", [TWO_STEP, TAXI], ids=["two-step", "fair-taxi"])
+@pytest.mark.parametrize(
+    "env", [pytest.param(TWO_STEP, marks=pytest.mark.slow), TAXI], ids=["two-step", "fair-taxi"]
+)
 def test_batched_returns_are_distributed_like_those_inside_jax(env):
     policy, batched = random_policy(env), 300
     inside = sample_returns(policy, env, 20_000, seed=0)

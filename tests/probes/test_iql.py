@@ -116,7 +116,7 @@ def test_half_is_the_behaviours_own_value(values, ending):
 # The policy: as τ goes to 1, the best that the data supports.
 
 
-@pytest.fixture(scope="module", params=[0, 3])
+@pytest.fixture(scope="module", params=[0, pytest.param(3, marks=pytest.mark.slow)])
 def improved(request):
     momdp = deterministic_momdp(request.param)
     data = uniform_episodes(momdp, 400, request.param)
@@ -191,6 +191,7 @@ def played(policy, count: int = 2000) -> float:
     return float(np.mean([logs(returns) for returns in accrued]))
 
 
+@pytest.mark.slow
 def test_continuous_actions_find_the_known_optimum(shots):
     run = train(
         shots,

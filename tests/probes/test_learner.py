@@ -82,7 +82,7 @@ PROBE = TrainingConfig().adapted(
 )
 
 
-@pytest.fixture(scope="module", params=[0, 3])
+@pytest.fixture(scope="module", params=[0, pytest.param(3, marks=pytest.mark.slow)])
 def probe(request):
     """A learner for ESR and one for SER, and the space they act in."""
     momdp = deterministic_momdp(request.param)
@@ -144,6 +144,7 @@ def mixtures(torn):
     return found
 
 
+@pytest.mark.slow
 def test_mixture_attains_what_one_gaussian_cannot(mixtures):
     scores = {
         components: float(ser()(jnp.asarray(peaks(sampled_actions(run.policy.network)), jnp.float32)))
@@ -154,12 +155,14 @@ def test_mixture_attains_what_one_gaussian_cannot(mixtures):
     assert scores[1] < 0.5 * optimum
 
 
+@pytest.mark.slow
 def test_mixture_is_half_and_half(mixtures):
     actions = sampled_actions(mixtures[5].policy.network)
     assert np.mean(actions > 0) == pytest.approx(0.5, abs=0.07)
     assert np.mean(np.abs(np.abs(actions) - 0.7) < 0.25) > 0.9
 
 
+@pytest.mark.slow
 def test_actions_stay_within_the_range_of_the_data(mixtures, torn):
     for run in mixtures.values():
         head, actions = run.twin.network.head, sampled_actions(run.twin.network)

@@ -37,6 +37,7 @@ def with_stars(tiny, monkeypatch):
     return coverage.study_of("pointmaze-2obj", effort, 100, (2, 3))
 
 
+@pytest.mark.slow
 def test_stars_are_tables_of_their_own(with_stars, without_training, shown, tmp_path):
     names = [f"star-{arms}-{part}" for arms in (2, 3) for part in ("reference", "aetdice")]
     results = complete(parts_of(with_stars), tmp_path, names)
