@@ -25,7 +25,14 @@ INSTANCES = {
 }
 
 
-@pytest.fixture(scope="module", params=INSTANCES)
+SECOND = ("2-objectives", "3-objectives-ending", "5-objectives")
+"""Of a kind that another instance has too: solved by `make test-all`."""
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=pytest.mark.slow if name in SECOND else ()) for name in INSTANCES],
+)
 def tables(request) -> Tables:
     return INSTANCES[request.param]
 

@@ -59,7 +59,7 @@ def ending():
     return data
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=["esr", pytest.param("linear", marks=pytest.mark.slow)])
 def values(request, ending):
     """V and critics for several expectiles, trained together."""
     objective, utility = CASES[request.param]

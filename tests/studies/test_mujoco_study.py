@@ -54,7 +54,14 @@ def with_rollouts(*names: str) -> list[str]:
     return [part for name in names for part in (name, f"{name}-rollouts")]
 
 
-@pytest.mark.parametrize("name", ["ant", pytest.param("walker2d", marks=pytest.mark.slow), "cobb-douglas"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("ant", marks=pytest.mark.slow),
+        pytest.param("walker2d", marks=pytest.mark.slow),
+        "cobb-douglas",
+    ],
+)
 def test_every_part_is_measured_merged_and_shown(name, small, without_training, shown, tmp_path):
     study, folder = small(name), tmp_path / name
     results = complete(parts_of(study), folder)
