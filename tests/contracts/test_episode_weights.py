@@ -8,15 +8,14 @@ import pytest
 from support.ragged import HORIZON, ragged
 from support.training import TINY, tiny_episodes
 
-from aetdice import Objective, augment, bsr, convex, esr, lsr, ser, train
+from aetdice import Objective, bsr, convex, esr, lsr, ser, train
 from aetdice.algorithms import ALGORITHMS
-from aetdice.algorithms.episode_weighting import EpisodeState
-from aetdice.data.device import to_device
+from aetdice.algorithms.episode_weighting import LEAST_EPISODES, EpisodeState
 from aetdice.errors import InputError
 from aetdice.exact.episode_weights import episode_weights, weights_of_size
 from aetdice.exact.mixtures import best_mixture
-from aetdice.learning.setup import readable
-from aetdice.objectives import DIVERGENCES, Identity, in_float64
+from aetdice.learning.setup import onto_device, readable
+from aetdice.objectives import DIVERGENCES, in_float64
 
 RETURNS = np.random.default_rng(0).uniform(0, 8, (60, 2)).round(1)
 BLANK = EpisodeState(jnp.zeros(()), jnp.zeros(2), jnp.ones(()))
@@ -68,7 +67,7 @@ def test_they_rest_on_the_share_of_episodes_that_was_asked_for():
 def test_the_algorithm_weighs_all_steps_of_an_episode_alike_and_as_the_program_does():
     data, objective = tiny_episodes(), bsr(0.5)
     learner = ALGORITHMS["episode-weighting"](3, TINY)
-    device = to_device(augment(data, Identity(), 3), 2)
+    device = onto_device(data, 3, learner)
     hyper = learner.hyper(objective, 1e-3, sample_size=0.3)
     weighing = learner.weigh(learner.finish(BLANK, hyper, device), hyper, device)
     solved = weights_of_size(objective, data.returns, 0.3)
@@ -79,13 +78,35 @@ def test_the_algorithm_weighs_all_steps_of_an_episode_alike_and_as_the_program_d
 
 
 def test_recordings_that_were_cut_are_not_cloned():
-    device, learner = ragged(cut=True), ALGORITHMS["episode-weighting"](HORIZON, TINY)
-    hyper = learner.hyper(ser(), 1e-3, sample_size=0.6)
+    learner = ALGORITHMS["episode-weighting"](HORIZON, TINY)
+    hyper = learner.hyper(ser(), 1e-3, sample_size=1.0)
+    found = [
+        learner.weigh(learner.finish(BLANK, hyper, device), hyper, device)
+        for device in (ragged(cut=cut, n_step=HORIZON) for cut in (True, False))
+    ]
+    cut = found[0].weights.shape[0] - found[1].weights.shape[0]
+    assert cut == 2
+    assert not np.any(found[0].weights[-cut:])
+    assert np.all(found[1].weights > 0)
+    np.testing.assert_allclose(found[0].metrics["effective_episodes"], 5, rtol=0.05)
+
+
+def test_they_never_rest_on_hardly_any_episodes():
+    learner = ALGORITHMS["episode-weighting"](3, TINY)
+    device = onto_device(tiny_episodes(), 3, learner)
+    hyper = learner.hyper(esr(), 1e-3, sample_size=1e-3)
     metrics = learner.weigh(learner.finish(BLANK, hyper, device), hyper, device).metrics
-    assert float(metrics["effective_episodes"]) == pytest.approx(0.6 * len(device.initial), rel=0.05)
-    whole = ragged(cut=False)
-    of_whole = learner.weigh(learner.finish(BLANK, hyper, whole), hyper, whole).metrics
-    np.testing.assert_allclose(metrics["claimed_value"], of_whole["claimed_value"], rtol=0.2)
+    assert float(metrics["effective_episodes"]) >= LEAST_EPISODES
+
+
+def test_the_optimum_is_reached_also_where_beta_has_no_effect_for_a_while():
+    """BSR mixes two behaviours: once the best one is found a smaller β seems to change nothing."""
+    rng = np.random.default_rng(0)
+    returns = np.repeat([[2.0, 1.5], [7.0, 0.0], [3.0, 1.0], [0.0, 3.5]], 30, axis=0)
+    returns = np.concatenate([returns, rng.uniform(0, 2, (200, 2))])
+    best = best_mixture(bsr(0.5), returns).value
+    solved = weights_of_size(bsr(0.5), returns, 1e-3)
+    assert float(in_float64(bsr(0.5).aggregation)(solved.slack)) == pytest.approx(best, abs=1e-5)
 
 
 @pytest.mark.trains

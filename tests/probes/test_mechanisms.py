@@ -12,20 +12,18 @@ from support.ragged import HORIZON, KEY, ragged, some_nu
 from support.training import TINY, tiny_episodes, tiny_run
 from support.untrained import untrained
 
-from aetdice import Episode, Episodes, TrainingConfig, bsr, enumerate_space, lsr, ser, solve
+from aetdice import Episode, Episodes, bsr, enumerate_space, lsr, ser, solve
 from aetdice.algorithms import ALGORITHMS
 from aetdice.algorithms.cloning import Cloning
 from aetdice.algorithms.dice import aetdice
 from aetdice.algorithms.iql import esr_iql, iql_loss
-from aetdice.algorithms.nstep import conserving_ratios, mean_residuals, segments
 from aetdice.envs import TwoStep
 from aetdice.evaluation.rollout import rollout_returns
 from aetdice.evaluation.scores import score_returns
 from aetdice.learning.run import gap_share, summarise
 from aetdice.learning.selection import RULE, Candidate, select
-from aetdice.learning.setup import TWIN_RATE, Setup, algorithm_for, readable, set_up, split
+from aetdice.learning.setup import TWIN_RATE, Setup, readable, set_up, split
 from aetdice.networks import Categorical, Encoder, PolicyNetwork
-from aetdice.objectives import multiplier
 
 # Held-out episodes: never trained on, and alone in what is said about them.
 
@@ -43,8 +41,8 @@ def numbered_episodes(count: int, paid: set[int] = frozenset()) -> Episodes:
 def split_of(episodes: Episodes) -> tuple[set[int], set[int]]:
     """The numbers of the episodes for training, and of those held out."""
     config = TINY.adapted({"trainer.holdout": 0.2})
-    training, held_out = split(episodes, 2, config, algorithm_for("bc", 2, TrainingConfig()), 1)
-    return tuple({*np.ravel(part.steps.observation).tolist()} for part in (training, held_out))
+    training, held_out = split(episodes, config, 1)
+    return tuple({*np.ravel(part.observations).tolist()} for part in (training, held_out))
 
 
 def test_held_out_episodes_are_not_trained_on():
@@ -108,7 +106,7 @@ def test_setting_is_sound_by_all_of_its_seeds(name, seeds):
 
 DATA = ragged(cut=False)
 CHANGED = TINY.without(("iql",))
-ONE, THREE = (aetdice(HORIZON, CHANGED.adapted({"dual.n_step": n})) for n in (1, 3))
+ONE = aetdice(HORIZON, CHANGED)
 
 
 @eqx.filter_jit
@@ -147,25 +145,6 @@ def test_beta_falls_geometrically_during_the_first_part_of_the_dual_stage():
     for step, beta in ((0, 1.0), (25, 0.1), (50, 0.01), (99, 0.01)):
         np.testing.assert_allclose(updates(step, 0.01, 1.0), updates(step, beta, beta), rtol=1e-3, atol=1e-5)
     assert np.abs(updates(0, 0.01, 1.0) - updates(0, 0.01, 0.01)).max() > 1e-3
-
-
-@eqx.filter_jit
-def n_step_ratios(hyper, state):
-    reach, mu = segments(DATA, 3), multiplier(hyper.objective.aggregation, state.slack)
-    residuals = mean_residuals(state.average, hyper.objective, DATA, reach, mu, THREE.setting)
-    return conserving_ratios(residuals, reach.length, hyper.beta, DATA, HORIZON, THREE.setting)
-
-
-def test_diagnostics_and_sample_weights_are_those_of_the_n_step_ratios():
-    hyper = hyper_of(bsr(0.5), 0.1, 0.1)
-    state = started(hyper)
-    w = n_step_ratios(hyper, state)
-    found, single = (algorithm.weigh(state, hyper, DATA) for algorithm in (THREE, ONE))
-    assert single.metrics["mass_violation"] > 0.1 > 1e-3 > found.metrics["mass_violation"]
-    np.testing.assert_allclose(found.weights, w * DATA.steps.weight, rtol=2e-3, atol=1e-5)
-    mass = np.bincount(DATA.steps.time, w * DATA.steps.weight)
-    np.testing.assert_allclose(found.metrics["mass_range"], [mass.min(), mass.max()], rtol=1e-4)
-    assert not np.allclose(found.metrics["claimed_value"], single.metrics["claimed_value"], rtol=1e-2)
 
 
 # ESR-IQL: the smaller of two opinions.

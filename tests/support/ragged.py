@@ -5,7 +5,8 @@ import numpy as np
 
 from aetdice import Episode, Episodes
 from aetdice.data import augment
-from aetdice.data.device import DeviceData, to_device
+from aetdice.data.device import DeviceData, to_device, with_segments
+from aetdice.data.segments import augment_segments
 from aetdice.networks import Encoder, Nu
 from aetdice.objectives import Identity
 
@@ -13,7 +14,16 @@ HORIZON = 5
 KEY = jax.random.key(0)
 
 
-def ragged(*, cut: bool) -> DeviceData:
+def ragged(*, cut: bool, n_step: int = 1) -> DeviceData:
+    """The episodes below as the learner has them, with n-step transitions beside the steps."""
+    episodes = ragged_episodes(cut=cut)
+    steps = to_device(augment(episodes, Identity(), HORIZON), actions=3)
+    if n_step == 1:
+        return steps
+    return with_segments(steps, *augment_segments(episodes, Identity(), n_step, HORIZON))
+
+
+def ragged_episodes(*, cut: bool) -> Episodes:
     """Episodes that terminate early or last to the horizon; where `cut`, one more stops before either.
 
     All start at the same state, and meet nowhere else.
@@ -30,7 +40,7 @@ def ragged(*, cut: bool) -> DeviceData:
         )
         for length, end in ends
     ]
-    return to_device(augment(Episodes.from_list(episodes), Identity(), HORIZON), actions=3)
+    return Episodes.from_list(episodes)
 
 
 def some_nu() -> Nu:

@@ -44,6 +44,8 @@ class Algorithm(eqx.Module):
     """Updates of the first stage."""
     ends: eqx.AbstractVar[bool]
     """Whether episodes end at the horizon; a discounted flow goes on where recording stopped."""
+    n_step: eqx.AbstractVar[int]
+    """Steps that one of its transitions spans: 1, or so many that parts of episodes stay together."""
     pools: eqx.AbstractVar[bool]
     """Whether it takes means over all that may follow a state and an action, where that is stochastic."""
     ignores: eqx.AbstractVar[tuple[str, ...]]

@@ -72,12 +72,13 @@ class Cloning(Algorithm):
     sees_time: bool = eqx.field(static=True)
     steps: int = eqx.field(static=True)
     ends: bool = eqx.field(static=True)
+    n_step: int = eqx.field(static=True)
     pools: bool = eqx.field(static=True)
     ignores: tuple[str, ...] = eqx.field(static=True)
 
     def __init__(self, config: TrainingConfig) -> None:
         self.sees_accrued, self.sees_time, self.steps, self.ends = config.ablation.accrued, True, 0, True
-        self.pools = False
+        self.n_step, self.pools = 1, False
         self.ignores = (
             "dual", "iql", "network.value_fourier", "network.value_gain", "ablation.time", "ablation.offsets",
             "ablation.weighted_loss", "extraction.floor", "extraction.warm_up",
@@ -118,7 +119,7 @@ class Cloning(Algorithm):
 
     def weigh(self, state: Array, hyper: Any, data: DeviceData) -> Weighing:
         del state, hyper
-        return Weighing(data.steps.weight, {})
+        return Weighing(data.behaviour, {})
 
 
 def cloning(horizon: int, config: TrainingConfig) -> Cloning:

@@ -15,7 +15,6 @@ from aetdice.algorithms.dual import (
     step_residuals,
     step_rewards,
 )
-from aetdice.algorithms.nstep import conserving_ratios, mean_residuals, segments
 from aetdice.data.device import DeviceData, Steps, blocks
 from aetdice.dice import dual_loss, ratio
 from aetdice.objectives import multiplier
@@ -62,10 +61,6 @@ def diagnose_ratios(
     residuals = rows.reshape(-1)[: steps.count]
     weights = setting.flow.transition_weights(steps.weight)
     w = ratio(residuals, hyper.beta, setting.divergence)
-    if setting.config.n_step > 1:
-        ahead = segments(data, setting.config.n_step)
-        together = mean_residuals(state.average, hyper.objective, data, ahead, mu, setting)
-        w = conserving_ratios(together, ahead.length, hyper.beta, data, horizon, setting)
     mass = w * weights
     value = dual_loss(
         jax.vmap(state.average)(first.observation, first.accrued, first.time),

@@ -1,6 +1,7 @@
 """AETDICE, OptiDICE and FairDICE: one dual loss, three flows and sets of objectives."""
 
 import math
+from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -46,6 +47,7 @@ class Dice(Algorithm):
     sees_time: bool = eqx.field(static=True)
     steps: int = eqx.field(static=True)
     ends: bool = eqx.field(static=True)
+    n_step: int = eqx.field(static=True)
     pools: bool = eqx.field(static=True)
     regimes: tuple[str, ...] = eqx.field(static=True)
     ignores: tuple[str, ...] = eqx.field(static=True)
@@ -56,6 +58,7 @@ class Dice(Algorithm):
         flow: Flow,
         config: TrainingConfig,
         *,
+        n_step: int = 1,
         regimes: tuple[str, ...],
         ignores: tuple[str, ...],
     ) -> None:
@@ -70,7 +73,7 @@ class Dice(Algorithm):
         self.constants = horizon if config.ablation.offsets else 1
         self.sees_accrued, self.sees_time = finite and config.ablation.accrued, finite
         self.steps, self.ends = config.dual.steps, finite
-        self.pools = config.dual.n_step == 1 and not by_head
+        self.n_step, self.pools = n_step, n_step == 1 and not by_head
 
     @property
     def sweeps(self) -> dict[str, float]:
@@ -94,23 +97,26 @@ class Dice(Algorithm):
             raise InputError(f"beta must be positive, not {beta}")
         return DiceHyper(
             objective,
-            beta=beta,
+            beta=self.n_step * beta,
             learning_rate=learning_rate,
             slack_rate=config.slack_rate,
-            first_beta=config.first_beta,
+            first_beta=self.n_step * config.first_beta,
             averaging=config.averaging,
         )
 
     def init(self, encoder: Encoder, hyper: DiceHyper, data: DeviceData, key: PRNGKeyArray) -> DualState:
-        shown = encoder.without_time() if self.heads > 1 else encoder
+        flow = self.setting.flow
+        horizon = flow.horizon if isinstance(flow, FiniteHorizon) else encoder.horizon
+        coarse = replace(encoder, horizon=horizon)
+        shown = coarse.without_time() if self.heads > 1 else coarse
         nu = Nu(shown, self.hidden, self.heads, self.constants, key)
-        return init_dual(nu, hyper, data, self.setting)
+        return init_dual(nu, hyper, data.segmented, self.setting)
 
     def draw(
         self, key: PRNGKeyArray, data: DeviceData
     ) -> tuple[Int[Array, "windows length"], Int[Array, " starts"]]:
         """Windows start anywhere and run round the end of the data, so every step is as likely."""
-        config = self.setting.config
+        config, data = self.setting.config, data.segmented
         batch_key, start_key = jax.random.split(key)
         length = (
             1 if data.breaks or data.steps.successors is not None else math.gcd(config.window, config.batch)
@@ -128,27 +134,33 @@ class Dice(Algorithm):
         rows: tuple[Int[Array, "windows length"], Int[Array, " starts"]],
         step: Int[Array, ""],
     ) -> DualState:
-        return update_dual(state, hyper, data, *rows, step.astype(jnp.float32), self.setting)
+        return update_dual(state, hyper, data.segmented, *rows, step.astype(jnp.float32), self.setting)
 
     def finish(self, state: DualState, hyper: DiceHyper, data: DeviceData) -> DualState:
         kind = self.setting.config.refit
         if kind == "none" or self.heads > 1:
             return state
-        return refit(state, hyper, data, self.setting, layer=kind == "layer")
+        return refit(state, hyper, data.segmented, self.setting, layer=kind == "layer")
 
     def weigh(self, state: DualState, hyper: DiceHyper, data: DeviceData) -> Weighing:
-        ratios = diagnose_ratios(state, hyper, data, self.setting)
+        ratios = diagnose_ratios(state, hyper, data.segmented, self.setting)
         metrics = {
             "mass_range": jnp.stack([ratios.mass.min(), ratios.mass.max()]),
             **{name: getattr(ratios, name) for name in METRICS},
         }
-        return Weighing(ratios.sample_weights, metrics)
+        return Weighing(data.onto_steps(ratios.sample_weights), metrics)
 
 
 def aetdice(horizon: int, config: TrainingConfig) -> Dice:
-    """Any F and concave G, on states augmented with accrued reward and time."""
+    """Any F and concave G, on states augmented with accrued reward and time.
+
+    D8 of docs/paper.md: with n-step transitions it is the same dual of ⌈H/n⌉ steps. The divergence of a
+    segment counts for its n steps, so that β means the same for every n.
+    """
+    n_step = min(config.dual.n_step or 1, horizon)
+    flow = FiniteHorizon(-(-horizon // n_step))
     regimes = ("linear", "SER", "ESR", "AET")
-    return Dice("aetdice", FiniteHorizon(horizon), config, regimes=regimes, ignores=("iql", "dual.gamma"))
+    return Dice("aetdice", flow, config, n_step=n_step, regimes=regimes, ignores=("iql", "dual.gamma"))
 
 
 DISCOUNTED_IGNORES = (

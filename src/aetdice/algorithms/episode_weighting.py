@@ -25,8 +25,10 @@ from aetdice.networks import Encoder
 from aetdice.objectives import DIVERGENCES, Divergence, Objective, multiplier
 from aetdice.objectives.parameters import Parameter, parameter
 
-SAMPLE_SIZE = 0.01
+SAMPLE_SIZE = 0.005
 """Share of the episodes: the smaller, the better they are, and the fewer to learn from."""
+LEAST_EPISODES = 5
+"""That weights must rest on, in effect, to be trusted."""
 
 
 class EpisodeHyper(eqx.Module):
@@ -54,14 +56,15 @@ class EpisodeWeighting(Algorithm):
     sees_time: bool = eqx.field(static=True)
     steps: int = eqx.field(static=True)
     ends: bool = eqx.field(static=True)
+    n_step: int = eqx.field(static=True)
     pools: bool = eqx.field(static=True)
     ignores: tuple[str, ...] = eqx.field(static=True)
 
-    def __init__(self, config: TrainingConfig) -> None:
+    def __init__(self, horizon: int, config: TrainingConfig) -> None:
         self.divergence = DIVERGENCES[config.dual.divergence]()
         self.sees_accrued, self.sees_time, self.steps, self.ends = config.ablation.accrued, True, 0, True
         dual = [field.name for field in dataclasses.fields(DualConfig) if field.name != "divergence"]
-        self.pools = True
+        self.n_step, self.pools = horizon, True
         self.ignores = (
             *(f"dual.{name}" for name in dual), "iql", "network.value_fourier", "network.value_gain",
             "ablation.time", "ablation.offsets",
@@ -89,7 +92,7 @@ class EpisodeWeighting(Algorithm):
     ) -> EpisodeState:
         """Before the program is solved all episodes weigh alike."""
         del encoder, key
-        utilities = jax.vmap(hyper.objective.utility)(_returns(data))
+        utilities = jax.vmap(hyper.objective.utility)(data.segmented.steps.next_accrued)
         return EpisodeState(jnp.zeros(()), jnp.mean(utilities, axis=0), jnp.asarray(1e30))
 
     def draw(self, key: PRNGKeyArray, data: DeviceData) -> tuple[()]:
@@ -103,31 +106,33 @@ class EpisodeWeighting(Algorithm):
         return state
 
     def finish(self, state: EpisodeState, hyper: EpisodeHyper, data: DeviceData) -> EpisodeState:
-        """Solve the convex program, in float64."""
+        """Solve the convex program, in float64; never for hardly more than the fewest episodes to trust."""
         del state
-        returns, mass = (np.asarray(each, np.float64) for each in (_returns(data), _mass(data)))
-        solved = weights_of_size(
-            hyper.objective, returns, float(hyper.sample_size), self.divergence, mass / mass.sum()
-        )
+        episodes = data.segmented.steps
+        returns, mass = (np.asarray(e, np.float64) for e in (episodes.next_accrued, episodes.weight))
+        size = min(1.0, max(float(hyper.sample_size), (LEAST_EPISODES + 1) / len(mass)))
+        solved = weights_of_size(hyper.objective, returns, size, self.divergence, mass / mass.sum())
         constant, beta = (jnp.asarray(value, jnp.float32) for value in (solved.constant, solved.beta))
         return EpisodeState(constant, jnp.asarray(solved.slack, jnp.float32), beta)
 
     def weigh(self, state: EpisodeState, hyper: EpisodeHyper, data: DeviceData) -> Weighing:
         utility, aggregation = hyper.objective.utility, hyper.objective.aggregation
-        utilities, mass = jax.vmap(utility)(_returns(data)), _mass(data)
-        zero, mu = utility(jnp.zeros_like(data.steps.accrued[0])), multiplier(aggregation, state.slack)
+        episodes = data.segmented.steps
+        utilities, mass = jax.vmap(utility)(episodes.next_accrued), episodes.weight
+        zero, mu = utility(jnp.zeros_like(episodes.accrued[0])), multiplier(aggregation, state.slack)
         w = self.divergence.ratio(((utilities - zero[None]) @ mu - state.constant) / state.beta)
         shares = mass * w
+        weights = data.onto_steps(shares)
         metrics = {
             "effective_episodes": _effective(mass, w) * mass.shape[0],
             "stochastic_share": _stochastic_share(data),
+            "joined_share": jnp.sum(weights[data.recorded :]) / (jnp.sum(weights) + 1e-30),
             "zero_share": jnp.mean(w <= 0),
             "claimed_value": aggregation(shares @ utilities / (jnp.sum(shares) + 1e-30)),
             "beta": state.beta,
             "multiplier": mu,
         }
-        episode = jnp.searchsorted(data.initial, jnp.arange(data.steps.count), side="right") - 1
-        return Weighing(w[episode] * data.steps.weight, metrics)
+        return Weighing(weights, metrics)
 
 
 def _effective(mass: Float[Array, " episodes"], w: Float[Array, " episodes"]) -> Float[Array, ""]:
@@ -142,21 +147,6 @@ def _stochastic_share(data: DeviceData) -> Float[Array, ""]:
     return jnp.mean(jnp.max(data.steps.successors.probability, axis=1) < 1)
 
 
-def _last(data: DeviceData) -> Int[Array, " episodes"]:
-    return jnp.append(data.initial[1:], data.steps.count) - 1
-
-
-def _returns(data: DeviceData) -> Float[Array, "episodes m"]:
-    return data.steps.next_accrued[_last(data)]
-
-
-def _mass(data: DeviceData) -> Float[Array, " episodes"]:
-    """d of every episode: that of its last step, which sums to 1; none where the recording was cut."""
-    last = _last(data)
-    return jnp.where(data.steps.bootstraps[last], 0, data.steps.weight[last])
-
-
 def episode_weighting(horizon: int, config: TrainingConfig) -> EpisodeWeighting:
     """Any F and concave G, by weighing whole episodes."""
-    del horizon
-    return EpisodeWeighting(config)
+    return EpisodeWeighting(horizon, config)

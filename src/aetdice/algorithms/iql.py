@@ -100,13 +100,14 @@ class Iql(Algorithm):
     sees_time: bool = eqx.field(static=True)
     steps: int = eqx.field(static=True)
     ends: bool = eqx.field(static=True)
+    n_step: int = eqx.field(static=True)
     pools: bool = eqx.field(static=True)
     ignores: tuple[str, ...] = eqx.field(static=True)
 
     def __init__(self, config: TrainingConfig) -> None:
         self.config, self.hidden, self.steps = config.iql, config.network.hidden, config.iql.steps
         self.sees_accrued, self.sees_time, self.ends = config.ablation.accrued, True, True
-        self.pools = False
+        self.n_step, self.pools = 1, False
         self.ignores = ("dual", "ablation.time", "ablation.offsets")
 
     @property

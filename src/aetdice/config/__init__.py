@@ -69,8 +69,8 @@ class DualConfig:
     """Step of the slack towards the utilities that the ratios attain."""
     refit: Literal["constants", "layer", "none"] = "constants"
     """Exact refit at the end: ν's constants and scale, or its last layer, or nothing."""
-    n_step: int = 1
-    """Ratios come from residuals over so many steps; more than 1 where episodes never meet (AETDICE)."""
+    n_step: int | None = None
+    """Steps that one transition of AETDICE spans; chosen from the data, or 1 where β is given."""
     divergence: Literal["chi2", "soft-chi2", "kl"] = "chi2"
     """The φ of the regulariser."""
     gamma: float = 0.99

@@ -1,5 +1,7 @@
 """A dataset as the learner sees it: float32 arrays that live on the device."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
 from aetdice.data.augmentation import Transitions
+from aetdice.data.segments import CUT
 from aetdice.data.successors import Outcomes
 
 
@@ -81,10 +84,44 @@ class DeviceData(eqx.Module):
     """How many discrete actions there are; 0 for continuous ones."""
     breaks: bool = eqx.field(static=True, default=True)
     """Whether some episode stops where something would follow: its successor is not the next row."""
+    recorded: int = eqx.field(static=True, default=0)
+    """How many of the steps were recorded; those of episodes joined from parts come after them."""
+    segments: "Segments | None" = None
+    """The same data as n-step transitions, where n is more than 1."""
+
+    @property
+    def behaviour(self) -> Float[Array, " steps"]:
+        """d^D of the recorded behaviour."""
+        return jnp.where(jnp.arange(self.steps.count) < self.recorded, self.steps.weight, 0)
+
+    @property
+    def segmented(self) -> "DeviceData":
+        """The transitions that values are learned from: segments, or the steps themselves."""
+        return self if self.segments is None else self.segments.data
+
+    def onto_steps(self, mass: Float[Array, " segments"]) -> Float[Array, " steps"]:
+        """The mass w d^D of every step, given that of every segment: all steps of one share its w."""
+        if self.segments is None:
+            return mass
+        ratios, segment = mass / self.segments.data.steps.weight, self.segments.of_step
+        return jnp.where(segment == CUT, 0, ratios[segment] * self.steps.weight)
+
+
+class Segments(eqx.Module):
+    """n-step transitions of a dataset."""
+
+    data: DeviceData
+    """One row per segment."""
+    of_step: Int[Array, " steps"]
+    """The row of every step's segment."""
 
 
 def to_device(
-    transitions: Transitions, actions: int = 0, outcomes: Outcomes | None = None, horizon: int = 0
+    transitions: Transitions,
+    actions: int = 0,
+    outcomes: Outcomes | None = None,
+    horizon: int = 0,
+    recorded: int | None = None,
 ) -> DeviceData:
     """Move a dataset to the device; integer observations and actions stay integers."""
     rows = len(transitions.time)
@@ -102,7 +139,15 @@ def to_device(
     )
     last = np.append(transitions.initial[1:], rows) - 1
     breaks = bool(transitions.bootstraps[last].any())
-    return DeviceData(steps, _compact(transitions.initial), actions, breaks)
+    count = rows if recorded is None else recorded
+    return DeviceData(steps, _compact(transitions.initial), actions, breaks, count)
+
+
+def with_segments(
+    data: DeviceData, transitions: Transitions, of_step: Int[np.ndarray, " steps"]
+) -> DeviceData:
+    """The same data with its n-step transitions beside it."""
+    return replace(data, segments=Segments(to_device(transitions, data.actions), _compact(of_step)))
 
 
 def _successors(outcomes: Outcomes, time: Int[np.ndarray, " steps"], horizon: int) -> Successors:

@@ -3,7 +3,7 @@
 import functools
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +65,33 @@ class Episodes:
             terminated=np.array([bool(episode.terminated) for episode in episodes]),
             truncated=np.array([bool(episode.truncated) for episode in episodes]),
             objectives=names,
+        )
+
+    @classmethod
+    def joined(cls, datasets: Sequence["Episodes"]) -> "Episodes":
+        """All episodes of several datasets of one kind."""
+        every: dict[str, Any] = {
+            part.name: np.concatenate([getattr(one, part.name) for one in datasets])
+            for part in fields(cls)
+            if part.init and part.name not in ("objectives", "origin")
+        }
+        return cls(**every, objectives=datasets[0].objectives)
+
+    def select(self, rows: Int[np.ndarray, " k"]) -> "Episodes":
+        """Some of the episodes, in the order given."""
+        lengths = self.lengths[rows]
+        within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        steps = np.repeat(self.starts[rows], lengths) + within
+        inside = np.arange((lengths + 1).sum()) - np.repeat(np.cumsum(lengths + 1) - lengths - 1, lengths + 1)
+        frames = np.repeat(self.starts[rows] + rows, lengths + 1) + inside
+        return Episodes(
+            observations=self.observations[frames],
+            actions=self.actions[steps],
+            rewards=self.rewards[steps],
+            lengths=lengths,
+            terminated=self.terminated[rows],
+            truncated=self.truncated[rows],
+            objectives=self.objectives,
         )
 
     def __len__(self) -> int:

@@ -76,29 +76,34 @@ def _distinct(
 def _numbered(*parts: Episodes) -> list[Int[np.ndarray, " steps"]] | None:
     """The same number for the same observation and action; None if they are not whole numbers."""
     columns = [np.column_stack([_before(part), part.actions.reshape(part.steps, -1)]) for part in parts]
-    together = np.concatenate(columns)
-    if not np.issubdtype(together.dtype, np.integer):
+    numbers = number_rows(np.concatenate(columns))
+    return None if numbers is None else np.split(numbers, np.cumsum([part.steps for part in parts])[:-1])
+
+
+def number_rows(table: Shaped[np.ndarray, "rows columns"]) -> Int[np.ndarray, " rows"] | None:
+    """The same number for the same row; None if they are not whole numbers, or too many to tell apart."""
+    if not np.issubdtype(table.dtype, np.integer):
         return None
-    low, sizes = together.min(axis=0), np.ptp(together, axis=0).astype(object) + 1
+    low, sizes = table.min(axis=0), np.ptp(table, axis=0).astype(object) + 1
     if np.prod(sizes) > MOST_STATES:
         return None
-    codes = np.zeros(len(together), np.int64)
-    for column, size in zip((together - low).T, sizes, strict=True):
+    codes = np.zeros(len(table), np.int64)
+    for column, size in zip((table - low).T, sizes, strict=True):
         codes = codes * int(size) + column
-    _, numbers = np.unique(codes, return_inverse=True)
-    return np.split(numbers, np.cumsum([part.steps for part in parts])[:-1])
+    return np.unique(codes, return_inverse=True)[1]
 
 
-def _frames(part: Episodes) -> Int[np.ndarray, " steps"]:
+def frames_before(part: Episodes) -> Int[np.ndarray, " steps"]:
+    """The row of the observation before every step; the one after it is the next row."""
     return np.arange(part.steps) + np.repeat(np.arange(len(part)), part.lengths)
 
 
 def _before(part: Episodes) -> Shaped[np.ndarray, "steps o"]:
-    return part.observations[_frames(part)].reshape(part.steps, -1)
+    return part.observations[frames_before(part)].reshape(part.steps, -1)
 
 
 def _after(part: Episodes) -> tuple[Shaped[np.ndarray, "steps o"], Bool[np.ndarray, " steps"]]:
     """The observation after every step, and whether the episode terminated there."""
     ends = np.zeros(part.steps, bool)
     ends[part.starts + part.lengths - 1] = part.terminated
-    return part.observations[_frames(part) + 1].reshape(part.steps, -1), ends
+    return part.observations[frames_before(part) + 1].reshape(part.steps, -1), ends

@@ -14,13 +14,16 @@ from jaxtyping import Float
 from aetdice.dice import FiniteHorizon
 from aetdice.errors import InputError
 from aetdice.exact.differences import SparseDifferences
+from aetdice.exact.mixtures import best_mixture
 from aetdice.exact.newton import LinearDual, minimise_dual
 from aetdice.objectives import ChiSquare, Divergence, Objective, in_float64
 
 FIRST_BETA, FALL, FALLS = 1e2, 10.0, 12
 """β falls from so many times the spread of the values by such factors, at most so often."""
 TOLERANCE = 1e-3
-"""Of a sample size, relative; where β has less effect than that, the optimum itself is reached."""
+"""Of a sample size, relative."""
+OPTIMAL = 1e-6
+"""Of the spread of the values: so near to the best mixture a smaller β changes nothing."""
 
 
 class EpisodeWeights(NamedTuple):
@@ -80,14 +83,16 @@ def weights_of_size(
     if not 0 < sample_size <= 1:
         raise InputError(f"sample_size is a share of the episodes above 0 and at most 1, not {sample_size}")
     values = np.asarray(in_float64(eqx.filter_vmap(lambda r: objective(r[None])))(returns))
-    beta = FIRST_BETA * (float(np.ptp(values)) or 1.0)
+    spread = float(np.ptp(values)) or 1.0
+    best = best_mixture(objective, returns if mass is None else returns[mass > 0]).value
+    beta = FIRST_BETA * spread
     above = below = episode_weights(objective, returns, beta, divergence, mass)
     for _ in range(FALLS):
         above, beta = below, beta / FALL
         below = episode_weights(objective, returns, beta, divergence, mass, start=above)
         if below.sample_size <= sample_size:
             break
-        if below.sample_size > (1 - TOLERANCE) * above.sample_size and above.sample_size < 1 - TOLERANCE:
+        if float(in_float64(objective.aggregation)(below.slack)) > best - OPTIMAL * spread:
             return below
     while below.sample_size < (1 - TOLERANCE) * sample_size and above.beta > (1 + TOLERANCE) * below.beta:
         middle = float(np.sqrt(above.beta * below.beta))

@@ -25,7 +25,7 @@ def sample_weights_for(
     conserve may be corrected before, and early steps be drawn more often. Twins see the plain data.
     """
     extraction = config.extraction
-    behaviour = np.asarray(data.steps.weight, np.float64)
+    behaviour = np.asarray(data.behaviour, np.float64)
     behaviour /= behaviour.sum()
     shares = [behaviour] * twins
     for mass in reversed(weights):

@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aetdice.algorithms import Hints
+from aetdice.algorithms.episode_weighting import LEAST_EPISODES
 
 MOST_VIOLATION = 0.05
 """Of mass, at any time step."""
 MOST_IMBALANCE = 0.6
 """Of the flow through the states, as random functions of the state see it."""
 LEAST_SAMPLE_SIZE = 0.02
-LEAST_EPISODES = 5
-"""That whole-episode weights must rest on, in effect."""
 LEAST_DISTANCE = 0.02
 
 RULE = (

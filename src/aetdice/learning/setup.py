@@ -14,15 +14,19 @@ from jaxtyping import Array, Float, Int, UInt8
 from aetdice.algorithms import ALGORITHMS, Algorithm
 from aetdice.config import NetworkConfig, TrainingConfig, is_among
 from aetdice.data import Episodes, accrue, augment
-from aetdice.data.device import DeviceData, to_device
+from aetdice.data.device import DeviceData, to_device, with_segments
+from aetdice.data.segments import augment_segments
 from aetdice.data.successors import pooled_outcomes
 from aetdice.errors import InputError
+from aetdice.learning.choice import choose, with_stitched
 from aetdice.learning.population import product, stack
 from aetdice.networks import Categorical, Encoder, GaussianMixture, PolicyHead
 from aetdice.objectives import Identity, Objective, check_objective
 
 PROBE_STEPS = 10_000
 """About how many steps of the dataset the metrics between chunks look at."""
+AETDICE = "aetdice"
+"""The algorithm whose n is chosen from the data."""
 TWIN_RATE = 1e-3
 """The twins' learning rate, whatever the members'."""
 
@@ -79,13 +83,16 @@ def set_up(
 ) -> Setup:
     """Everything that training needs; `InputError` names whatever is wrong, before anything is written."""
     horizon = int(dataset.lengths.max()) if horizon is None else horizon
-    learner = algorithm_for(algorithm, horizon, config)
+    learner, stitches = algorithm_for(algorithm, horizon, config), False
     check_settings(dataset, config)
+    if algorithm == AETDICE and config.dual.n_step is None and sweeps.get("beta") is None:
+        learner, stitches = choose(dataset, learner, horizon, config)
     choices = members_of(dataset, objectives, learner, sweeps, learning_rate, seed)
     seeds = [choice["seed"] for choice in choices]
     distinct = sorted(set(seeds))
     settings = len(choices) // (len({choice["objective"].name for choice in choices}) * len(distinct))
-    training, held_out = split(dataset, horizon, config, learner, settings)
+    recorded, kept = split(dataset, config, settings)
+    shown = with_stitched(recorded, objectives, horizon) if stitches else recorded
     rates = [*(choice["learning_rate"] for choice in choices), *[TWIN_RATE] * len(distinct)]
     return Setup(
         name=algorithm,
@@ -98,10 +105,15 @@ def set_up(
         policy_seeds=jnp.asarray([*seeds, *distinct], jnp.int32),
         policy_rates=jnp.asarray(rates, jnp.float32),
         twins=[len(choices) + distinct.index(seed) for seed in seeds],
-        encoder=encoder_for(dataset, horizon, learner, config.network),
+        encoder=encoder_for(
+            dataset if shown is recorded else Episodes.joined([dataset, shown]),
+            horizon,
+            learner,
+            config.network,
+        ),
         head=head_for(dataset, config.network),
-        training=training,
-        held_out=held_out,
+        training=onto_device(shown, horizon, learner, recorded=recorded.steps),
+        held_out=None if kept is None else onto_device(kept, horizon, learner, model=recorded),
         probe=probe_of(dataset, horizon, learner),
         fingerprint=fingerprint(dataset, choices, algorithm, horizon, config),
     )
@@ -187,44 +199,44 @@ def hyper_of(choice: Mapping[str, Any], algorithm: Algorithm) -> Any:
     return algorithm.hyper(choice["objective"], choice["learning_rate"], **own)
 
 
-def split(
-    dataset: Episodes, horizon: int, config: TrainingConfig, algorithm: Algorithm, settings: int
-) -> tuple[DeviceData, DeviceData | None]:
+def split(dataset: Episodes, config: TrainingConfig, settings: int) -> tuple[Episodes, Episodes | None]:
     """The training part and, where there are settings to choose from, the part kept for choosing."""
     holdout = config.trainer.holdout
     share = holdout if holdout is not None else (0.1 if settings > 1 else 0.0)
     count = round(share * len(dataset))
     if count == 0:
-        return onto_device(dataset, horizon, algorithm), None
+        return dataset, None
     if count == len(dataset):
         raise InputError(f"a holdout of {share:g} leaves none of the {len(dataset)} episodes for training")
     order = np.random.default_rng(0).permutation(len(dataset))
-    training, kept = (_part(dataset, part) for part in (order[count:], order[:count]))
-    on_device = (onto_device(part, horizon, algorithm, model=training) for part in (training, kept))
-    return next(on_device), next(on_device)
+    return dataset.select(np.sort(order[count:])), dataset.select(np.sort(order[:count]))
 
 
 def probe_of(dataset: Episodes, horizon: int, algorithm: Algorithm) -> DeviceData:
     """A few episodes, spread over the dataset, to look at between chunks."""
     count = min(len(dataset), max(1, PROBE_STEPS * len(dataset) // dataset.steps))
     rows = np.linspace(0, len(dataset) - 1, count).astype(int)
-    return onto_device(_part(dataset, rows), horizon, algorithm, model=dataset)
-
-
-def _part(dataset: Episodes, rows: Any) -> Episodes:
-    return Episodes.from_list([dataset[i] for i in sorted(rows.tolist())], dataset.objectives)
+    return onto_device(dataset.select(rows), horizon, algorithm, model=dataset)
 
 
 def onto_device(
-    part: Episodes, horizon: int, algorithm: Algorithm, model: Episodes | None = None
+    part: Episodes,
+    horizon: int,
+    algorithm: Algorithm,
+    model: Episodes | None = None,
+    recorded: int | None = None,
 ) -> DeviceData:
-    """Augmented steps; what may follow them is pooled over `model`, by default the part itself.
+    """Augmented steps, and as n-step transitions; the first `recorded` ones, by default all, are recorded.
 
-    A flow without horizon goes on where recording stopped, so nothing ends there.
+    What may follow them is pooled over `model`, by default the part itself. A flow without horizon goes
+    on where recording stopped, so nothing ends there.
     """
     horizon = horizon if algorithm.ends else horizon + 1
     outcomes = pooled_outcomes(part, part if model is None else model) if algorithm.pools else None
-    return to_device(augment(part, Identity(), horizon), actions_of(part), outcomes, horizon)
+    steps = to_device(augment(part, Identity(), horizon), actions_of(part), outcomes, horizon, recorded)
+    if algorithm.n_step == 1:
+        return steps
+    return with_segments(steps, *augment_segments(part, Identity(), algorithm.n_step, horizon))
 
 
 def actions_of(dataset: Episodes) -> int:
