@@ -7,14 +7,17 @@ from functools import partial
 from typing import Any
 
 from aetdice.behaviours import collect_body
+from aetdice.behaviours.collection import QUALITIES as BODY_QUALITIES
 from aetdice.behaviours.collection import TRAJECTORIES
 from aetdice.data import Episodes
 from aetdice.envs import ENVIRONMENTS, IDS, FiniteEnvironment
 from aetdice.envs.batched import BatchedEnvironment
 from aetdice.envs.environment import Environment
 from aetdice.envs.fair_taxi import collect_fair_taxi
+from aetdice.envs.fair_taxi.collection import QUALITIES as TAXI_QUALITIES
 from aetdice.envs.mujoco import BODIES, BatchedBody
 from aetdice.envs.point_maze import collect_point_maze
+from aetdice.envs.point_maze.collection import QUALITIES as MAZE_QUALITIES
 from aetdice.errors import InputError
 from aetdice.exact import AugmentedSpace, TabularMOMDP, enumerate_space
 
@@ -39,6 +42,8 @@ COLLECTORS: dict[str, Callable[..., Episodes]] = {
     **{f"d4morl-{name}": collect_d4morl for name in BODIES},
 }
 """What collects an environment's own dataset; to be listed here is to be trained on and tested."""
+QUALITIES = tuple(dict.fromkeys((*BODY_QUALITIES, *TAXI_QUALITIES, *MAZE_QUALITIES)))
+"""Of all datasets: each collector knows its own."""
 
 
 def short_name(name: str) -> str:
@@ -72,19 +77,16 @@ def load_dataset(
 ) -> Episodes:
     """An environment's own dataset, collected from a seed: equal seeds give equal episodes.
 
-    `quality` (expert, amateur or unstable) is of the D4MORL bodies' data; further arguments go to
-    the environment. The dataset remembers its origin, so a run on it can be resumed and evaluated.
+    `quality` is mixed (the default) or shifts for Fair-Taxi and the mazes; expert (the default),
+    amateur or unstable for the D4MORL bodies. Further arguments go to the environment. The dataset
+    remembers its origin, so a run on it can be resumed and evaluated.
     """
     short = short_name(name)
     if short not in COLLECTORS:
         raise InputError(f"{short} has no dataset of its own; those that have: {', '.join(COLLECTORS)}")
-    collect = COLLECTORS[short]
-    if quality is not None and "quality" not in inspect.signature(collect).parameters:
-        choice = [other for other, maker in COLLECTORS.items() if maker is collect_d4morl]
-        raise InputError(f"{short} has one dataset; a quality have {', '.join(choice)}")
     given = {"episodes": episodes, "quality": quality}
     options = {key: value for key, value in given.items() if value is not None}
-    dataset = collect(make_env(short, **arguments), seed=seed, **options)
+    dataset = COLLECTORS[short](make_env(short, **arguments), seed=seed, **options)
     origin = {"env": short, "seed": seed, **options, "arguments": arguments}
     return dataclasses.replace(dataset, origin=origin)
 

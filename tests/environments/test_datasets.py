@@ -15,7 +15,6 @@ from aetdice.datasets import environment_of, space_of
 from aetdice.learning.run import summarise
 
 SHORT = {"horizon": 20}
-BODIES = "d4morl-ant, d4morl-walker2d, d4morl-halfcheetah, d4morl-hopper, d4morl-swimmer"
 
 
 @pytest.fixture
@@ -74,6 +73,22 @@ def test_what_is_missing_is_said(monkeypatch, tmp_path, capsys):
     assert "pip install 'aetdice[mujoco]'" in complaint(capsys, *command)
 
 
-def test_only_bodies_have_a_quality(tmp_path, capsys):
-    command = ("train", "--objective", "lsr", "--dataset", "amateur", "--out", str(tmp_path / "run"))
-    assert complaint(capsys, *command) == f"fair-taxi has one dataset; a quality have {BODIES}"
+@pytest.mark.parametrize("env", ["fair-taxi", "pointmaze-2obj", "pointmaze-3obj"])
+def test_a_body_s_quality_is_not_the_taxi_s_nor_a_maze_s(env, tmp_path, capsys):
+    command = (
+        "train",
+        "--env",
+        env,
+        "--objective",
+        "lsr",
+        "--dataset",
+        "amateur",
+        "--out",
+        str(tmp_path / "r"),
+    )
+    assert complaint(capsys, *command) == "unknown quality 'amateur'; known: mixed, shifts"
+
+
+def test_a_body_has_no_shifts(shipped):
+    with pytest.raises(InputError, match="unknown quality 'shifts'; known: expert, amateur, unstable"):
+        load_dataset("d4morl-halfcheetah", episodes=1, quality="shifts", **SHORT)

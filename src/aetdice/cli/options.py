@@ -40,9 +40,13 @@ class ObjectiveOptions:
         return described_objective(self.given(), objectives, horizon)
 
 
+READERS = {"slip": ("fair-taxi", "pointmaze-2obj", "pointmaze-3obj")}
+"""The environments that read an option of the taxi's, where others do too."""
+
+
 @dataclass(frozen=True)
 class TaxiOptions:
-    """Fair-Taxi's layout; cells are row,column from the top left."""
+    """Fair-Taxi's layout, and slip; cells are row,column from the top left."""
 
     size: int | None = None
     """Cells per side (default 9)."""
@@ -60,6 +64,8 @@ class TaxiOptions:
     """Reward of an invalid pick-up or drop-off, per group, before scaling (default -20 -10 …)."""
     scale: float | None = None
     """What every reward is divided by (default 60)."""
+    slip: float | None = None
+    """Probability that a move goes another way; in a maze, that a step's force is random (default 0)."""
 
     def arguments(self) -> dict[str, Any]:
         """Those that were given, as the environment takes them."""
@@ -70,8 +76,10 @@ class TaxiOptions:
     def arguments_for(self, env: str) -> dict[str, Any]:
         """The same for the environment of a run; `InputError` if it reads none of them."""
         arguments = self.arguments()
-        if arguments and env != "fair-taxi":
-            raise InputError(f"{env} does not read --{next(iter(arguments))}; it belongs to fair-taxi")
+        for name in arguments:
+            readers = READERS.get(name, ("fair-taxi",))
+            if env not in readers:
+                raise InputError(f"{env} does not read --{name}; it belongs to {', '.join(readers)}")
         return arguments
 
     def build(self) -> FairTaxi:

@@ -11,10 +11,9 @@ import tyro
 from rich.console import Console
 
 from aetdice.algorithms import ALGORITHMS
-from aetdice.behaviours.collection import QUALITIES
 from aetdice.cli.options import ObjectiveOptions, TaxiOptions
 from aetdice.config import TrainingConfig, parse_setting
-from aetdice.datasets import COLLECTORS, environment_of, load_dataset, space_of
+from aetdice.datasets import COLLECTORS, QUALITIES, environment_of, load_dataset, space_of
 from aetdice.errors import InputError
 from aetdice.evaluation import make_objectives
 from aetdice.evaluation.scores import EPISODES, SEED
@@ -69,7 +68,7 @@ class Train:
     dataset_seed: int = 0
     """Of the collection."""
     dataset: Literal[*QUALITIES] | None = None  # type: ignore[valid-type]
-    """Quality of a body's data (default expert)."""
+    """Quality of the data: mixed (default) or shifts; of a body's, expert (default), amateur or unstable."""
     episodes: int = EPISODES
     """Evaluation episodes per policy."""
     tensorboard: bool = False

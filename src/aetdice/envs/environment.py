@@ -75,17 +75,30 @@ class Environment(eqx.Module):
         """
 
 
-class Tables(NamedTuple):
-    """Every state and action of a finite environment, stepped once, in float64."""
+class Outcomes(NamedTuple):
+    """All that may follow a state and an action, and how likely it is; K = 1 without chance."""
 
-    next_state: Int[np.ndarray, "s a"]
-    reward: Float[np.ndarray, "s a m"]
-    ends: Bool[np.ndarray, "s a"]
+    probability: Float[Array, " k"]
+    next_state: Int[Array, " k"]
+    reward: Float[Array, "k m"]
+    ends: Bool[Array, " k"]
+
+
+class Tables(NamedTuple):
+    """The outcomes of every state and action of a finite environment, in float64."""
+
+    probability: Float[np.ndarray, "s a k"]
+    next_state: Int[np.ndarray, "s a k"]
+    reward: Float[np.ndarray, "s a k m"]
+    ends: Bool[np.ndarray, "s a k"]
     observations: Int[np.ndarray, "s o"]
 
 
 class FiniteEnvironment(Environment):
-    """A deterministic environment with numbered states, so that exact solvers can tabulate it."""
+    """An environment with numbered states, so that exact solvers can tabulate it.
+
+    Deterministic by its `transition`, unless `outcomes` says that other things may happen too.
+    """
 
     @property
     @abc.abstractmethod
@@ -106,7 +119,12 @@ class FiniteEnvironment(Environment):
     def transition(
         self, state: Int[Array, ""], action: Int[Array, ""]
     ) -> tuple[Int[Array, ""], Float[Array, " m"], Bool[Array, ""]]:
-        """The next state, the reward vector, and whether the episode terminated."""
+        """The next state, the reward vector, and whether the episode terminated, if the action succeeds."""
+
+    def outcomes(self, state: Int[Array, ""], action: Int[Array, ""]) -> Outcomes:
+        """What may follow; the same number K of outcomes everywhere, of which some may be impossible."""
+        after = jax.tree.map(lambda leaf: leaf[None], self.transition(state, action))
+        return Outcomes(jnp.ones(1), *after)
 
     @property
     def observation_bounds(self) -> tuple[Float[np.ndarray, " o"], Float[np.ndarray, " o"]]:
@@ -120,15 +138,17 @@ class FiniteEnvironment(Environment):
     def step(
         self, key: PRNGKeyArray, state: Int[Array, ""], action: Int[Array, ""]
     ) -> tuple[Int[Array, ""], Float[Array, " m"], Bool[Array, ""]]:
-        del key
-        return self.transition(state, action)
+        probability, *after = self.outcomes(state, action)
+        drawn = 0 if probability.size == 1 else jax.random.choice(key, probability.size, p=probability)
+        next_state, reward, ends = (leaf[drawn] for leaf in after)
+        return next_state, reward, ends
 
     def tables(self) -> Tables:
         """The whole environment as arrays."""
         return Tables(*in_float64(_tabulate)(self))
 
 
-def _tabulate(env: FiniteEnvironment) -> tuple[Array, Array, Array, Array]:
+def _tabulate(env: FiniteEnvironment) -> tuple[Array, ...]:
     states, actions = jnp.arange(env.states), jnp.arange(env.actions)
-    step = jax.vmap(jax.vmap(env.transition, (None, 0)), (0, None))
+    step = jax.vmap(jax.vmap(env.outcomes, (None, 0)), (0, None))
     return *step(states, actions), jax.vmap(env.observe)(states)

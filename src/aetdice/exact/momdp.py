@@ -147,20 +147,20 @@ class TabularMOMDP:
 
     @classmethod
     def from_environment(cls, env: Environment | BatchedEnvironment) -> "TabularMOMDP":
-        """Every state and action of a deterministic JAX environment, stepped once."""
+        """Every outcome of every state and action of a JAX environment with numbered states."""
         if not isinstance(env, FiniteEnvironment):
             raise InputError(f"the states of {type(env).__name__} cannot be listed: it has no exact optimum")
-        next_state, reward, ends, observations = env.tables()
-        terminal = np.zeros(env.states, dtype=bool)
-        terminal[next_state[ends]] = True
-        if np.any(terminal[next_state[~ends & ~terminal[:, None]]]):
+        probability, next_state, reward, ends, observations = env.tables()
+        possible, terminal = probability > 0, np.zeros(env.states, dtype=bool)
+        terminal[next_state[ends & possible]] = True
+        if np.any(terminal[next_state[~ends & possible & ~terminal[:, None, None]]]):
             raise InputError(
                 "a state is entered both by ending and by going on; give the ending a state of its own"
             )
         return cls(
-            next_state=next_state[..., None],
-            probability=np.ones((*next_state.shape, 1)),
-            reward=reward[:, :, None],
+            next_state=next_state,
+            probability=probability,
+            reward=reward,
             initial=np.eye(env.states)[int(env.initial_state)],
             horizon=env.horizon,
             terminal=terminal,

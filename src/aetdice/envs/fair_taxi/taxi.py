@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from aetdice.envs.environment import FiniteEnvironment
+from aetdice.envs.environment import FiniteEnvironment, Outcomes
 from aetdice.envs.pixels import GROUPS, INK, LINE, WHITE, canvas, draw_frame, draw_line, fill_box, fill_disc
 from aetdice.errors import InputError
 
@@ -31,6 +32,7 @@ class FairTaxi(FiniteEnvironment):
 
     ## Action Space
     Six actions: 0 north, 1 south, 2 east, 3 west (clipped at the border), 4 pick up, 5 drop off.
+    With probability `slip` a move goes in one of the other three directions, each as likely.
 
     ## Reward Space
     One objective per group, all divided by `scale`:
@@ -52,6 +54,7 @@ class FairTaxi(FiniteEnvironment):
     - horizon: steps per episode
     - deliveries, penalties: rewards per group before scaling; by default group 0 counts double
     - scale: what every reward is divided by
+    - slip: probability that a move goes in another direction; pick-up and drop-off never fail
 
     ## Credits
     After the finite Fair-Taxi of the AETDICE paper, itself after Fan et al., Welfare and
@@ -66,6 +69,7 @@ class FairTaxi(FiniteEnvironment):
     deliveries: tuple[float, ...] = eqx.field(static=True)
     penalties: tuple[float, ...] = eqx.field(static=True)
     scale: float = eqx.field(static=True)
+    slip: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -77,9 +81,10 @@ class FairTaxi(FiniteEnvironment):
         deliveries: tuple[float, ...] | None = None,
         penalties: tuple[float, ...] | None = None,
         scale: float = 60.0,
+        slip: float | int = 0.0,
     ) -> None:
         self.size, self.steps, self.scale = _whole("size", size), _whole("horizon", horizon), scale
-        self.start = _cell("start", start)
+        self.start, self.slip = _cell("start", start), float(slip)
         self.origins = tuple(_cell("origin", cell) for cell in origins)
         self.destinations = tuple(_cell("destination", cell) for cell in destinations)
         others = max(0, len(self.origins) - 1)
@@ -111,6 +116,8 @@ class FairTaxi(FiniteEnvironment):
                 raise InputError(f"{name} needs {groups} finite numbers, one per group, not {rewards}")
         if not np.isfinite(self.scale) or self.scale <= 0:
             raise InputError(f"scale must be positive, not {self.scale}")
+        if not 0 <= self.slip < 1:
+            raise InputError(f"slip must be at least 0 and below 1, not {self.slip}")
 
     @property
     def horizon(self) -> int:
@@ -175,6 +182,14 @@ class FairTaxi(FiniteEnvironment):
         reward = jnp.where(delivered & aboard, gain, 0) + jnp.where(invalid, loss, 0)
         following = (cell[0] * self.size + cell[1]) * (groups + 1) + next_passenger
         return following.astype(state.dtype), reward, jnp.zeros((), dtype=bool)
+
+    def outcomes(self, state: Int[Array, ""], action: Int[Array, ""]) -> Outcomes:
+        """The action's own, and for a move on slippery ground those of the other directions."""
+        turns, moves = jnp.arange(len(MOVES) if self.slip else 1, dtype=action.dtype), action < len(MOVES)
+        taken = jnp.where(moves, (action + turns) % len(MOVES), action)
+        slip = jnp.where(moves, self.slip, 0.0)
+        probability = jnp.where(turns == 0, 1 - slip, slip / (len(MOVES) - 1))
+        return Outcomes(probability, *jax.vmap(self.transition, (None, 0))(state, taken))
 
     def text(self, state: Int[Array, ""]) -> str:
         row, column, passenger = (int(entry) for entry in self.observe(jnp.asarray(state)))

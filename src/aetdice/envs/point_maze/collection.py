@@ -1,4 +1,6 @@
-"""The PointMaze dataset: shortest-path heuristics to sequences of goals, with random_actions."""
+"""The PointMaze datasets, driven by the shortest-path heuristics; `mixed` tours the goals."""
+
+from collections.abc import Callable
 
 import jax
 import numpy as np
@@ -7,6 +9,8 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from aetdice.data import Episodes
 from aetdice.envs.point_maze.heuristics import CRUISE, Itinerary, Trajectory, drive, waypoints
 from aetdice.envs.point_maze.maze import PointMaze
+from aetdice.envs.point_maze.plans import Plan, draw_random_actions
+from aetdice.envs.point_maze.shifts import shifts
 from aetdice.errors import InputError
 from aetdice.objectives import in_float64
 
@@ -23,24 +27,32 @@ SLOWEST = 0.3
 """The least share of full speed."""
 EXPLORATION = (0.0, 0.0, 0.05, 0.1, 0.3)
 """Probability of a random action; each episode keeps one of them."""
-PERSISTENCE = (1, 5, 15)
-"""Steps for which a random action is kept; each episode keeps one of them."""
 
 
-def collect_point_maze(maze: PointMaze, episodes: int = EPISODES, seed: int = 0) -> Episodes:
-    """Episodes that head for one random goal after another, at random speeds and with random actions.
+def mixed(maze: PointMaze, episodes: int, rng: np.random.Generator) -> Plan:
+    """Episodes head for one random goal after another, at random speeds and with random actions."""
+    itineraries = draw_itineraries(maze, episodes, rng)
+    return Plan(waypoints(maze), itineraries, draw_random_actions(maze, EXPLORATION, episodes, rng))
 
-    Equal seeds give equal datasets.
-    """
+
+QUALITIES: dict[str, Callable[[PointMaze, int, np.random.Generator], Plan]] = {
+    "mixed": mixed,
+    "shifts": shifts,
+}
+"""By the dataset's quality, what plans its episodes."""
+
+
+def collect_point_maze(
+    maze: PointMaze, episodes: int = EPISODES, seed: int = 0, quality: str = "mixed"
+) -> Episodes:
+    """Episodes of a quality's plan; equal seeds give equal datasets."""
     if episodes < 1:
         raise InputError(f"at least one episode is needed, not {episodes}")
+    if quality not in QUALITIES:
+        raise InputError(f"unknown quality {quality!r}; known: {', '.join(QUALITIES)}")
     rng = np.random.default_rng(seed)
     key = jax.random.key(int(rng.integers(2**31)))
-    itineraries, random_actions = (
-        draw_itineraries(maze, episodes, rng),
-        draw_random_actions(maze, episodes, rng),
-    )
-    trajectories = in_float64(_drive_all)(maze, waypoints(maze), itineraries, random_actions, key)
+    trajectories = in_float64(_drive_all)(maze, *QUALITIES[quality](maze, episodes, rng), key)
     return Episodes(
         observations=trajectories.states.reshape(-1, 4).astype(np.float32),
         actions=trajectories.actions.ravel(),
@@ -73,19 +85,6 @@ def draw_itineraries(maze: PointMaze, episodes: int, rng: np.random.Generator) -
     )
 
 
-def draw_random_actions(
-    maze: PointMaze, episodes: int, rng: np.random.Generator
-) -> Int[np.ndarray, "n steps"]:
-    """The random actions of every episode, each kept for some steps; -1 where the itinerary is followed."""
-    shape = (episodes, maze.horizon)
-    exploration, persistence = rng.choice(EXPLORATION, episodes), rng.choice(PERSISTENCE, episodes)
-    random_actions = np.where(
-        rng.random(shape) < exploration[:, None], rng.integers(maze.actions, size=shape), -1
-    )
-    begun = np.arange(maze.horizon) // persistence[:, None] * persistence[:, None]
-    return np.take_along_axis(random_actions, begun, axis=1)
-
-
 def _drive_all(
     maze: PointMaze,
     table: Float[Array, "targets rows columns 2"],
@@ -94,6 +93,7 @@ def _drive_all(
     key: PRNGKeyArray,
 ) -> Trajectory:
     def episode(key: PRNGKeyArray, itinerary: Itinerary, random_actions: Int[Array, " steps"]) -> Trajectory:
-        return drive(maze, table, maze.reset(key), itinerary, random_actions)
+        chance = jax.random.fold_in(key, 1)
+        return drive(maze, table, maze.reset(key), itinerary, random_actions, chance)
 
     return jax.vmap(episode)(jax.random.split(key, len(random_actions)), itineraries, random_actions)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Key, PRNGKeyArray
 
 from aetdice.envs.point_maze.contacts import MASS, STEP
 from aetdice.envs.point_maze.layout import START, Cell, cell_of, goals_of, neighbours, steps_from
@@ -47,7 +47,24 @@ def schedule_returns(
 
     A leg whose switch times coincide is left out, so long schedules contain the short ones.
     """
+    if maze.slip:
+        raise InputError(
+            "with slip a schedule has no one return; sample_schedule_returns gives those of several episodes"
+        )
+    return sample_schedule_returns(maze, targets, switch_times, 1)[:, 0]
+
+
+def sample_schedule_returns(
+    maze: PointMaze,
+    targets: Int[np.ndarray, "n legs"],
+    switch_times: Int[np.ndarray, "n switches"],
+    episodes: int,
+    seed: int = 0,
+) -> Float[np.ndarray, "n episodes m"]:
+    """R of several episodes of every schedule, which differ by what slips: all schedules share their keys."""
     n, legs = targets.shape
+    if episodes < 1:
+        raise InputError(f"at least one episode is needed, not {episodes}")
     if switch_times.shape != (n, legs - 1):
         raise InputError(
             f"{n} schedules of {legs} legs need switch times of shape {(n, legs - 1)}, "
@@ -55,7 +72,8 @@ def schedule_returns(
         )
     if np.min(targets) < 0 or np.max(targets) > len(maze.objectives):
         raise InputError(f"targets are numbered 0 to {len(maze.objectives)}, the last being the start")
-    return in_float64(_schedule_returns)(maze, targets, switch_times, waypoints(maze))
+    keys = jax.random.split(jax.random.key(seed), episodes)
+    return in_float64(_schedule_returns)(maze, targets, switch_times, waypoints(maze), keys)
 
 
 def _schedule_returns(
@@ -63,15 +81,18 @@ def _schedule_returns(
     targets: Int[Array, "n legs"],
     switch_times: Int[Array, "n switches"],
     table: Float[Array, "targets rows columns 2"],
-) -> Float[Array, "n m"]:
+    keys: Key[Array, " episodes"],
+) -> Float[Array, "n episodes m"]:
     state = jnp.concatenate([jnp.asarray(maze.start), jnp.zeros(2)])
     strongest, as_planned = jnp.asarray(max(maze.magnitudes)), jnp.full(maze.horizon, -1)
 
-    def returns(targets: Int[Array, " legs"], switch_times: Int[Array, " switches"]) -> Float[Array, " m"]:
+    def returns(
+        targets: Int[Array, " legs"], switch_times: Int[Array, " switches"], key: PRNGKeyArray
+    ) -> Float[Array, " m"]:
         itinerary = Itinerary(targets, switch_times, jnp.asarray(CRUISE), strongest)
-        return jnp.sum(drive(maze, table, state, itinerary, as_planned).rewards, axis=0)
+        return jnp.sum(drive(maze, table, state, itinerary, as_planned, key).rewards, axis=0)
 
-    return jax.vmap(returns)(targets, switch_times)
+    return jax.vmap(jax.vmap(returns, (None, None, 0)), (0, 0, None))(targets, switch_times, keys)
 
 
 def drive(
@@ -80,18 +101,20 @@ def drive(
     state: Float[Array, " 4"],
     itinerary: Itinerary,
     random_actions: Int[Array, " steps"],
+    key: PRNGKeyArray,
 ) -> Trajectory:
     """An episode that follows the itinerary, but for the actions in `random_actions` (-1: as planned)."""
 
-    def step(state: Float[Array, " 4"], now: tuple[Array, Array]) -> tuple[Array, tuple[Array, ...]]:
-        time, random_action = now
+    def step(state: Float[Array, " 4"], now: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
+        time, random_action, key = now
         target = jnp.asarray(itinerary.targets)[jnp.sum(time >= jnp.asarray(itinerary.switch_times))]
         planned = steer(maze, state, waypoint(table, state, target), itinerary)
         action = jnp.where(random_action < 0, planned, random_action.astype(planned.dtype))
-        after, reward, _ = maze.step(jax.random.key(0), state, action)
+        after, reward, _ = maze.step(key, state, action)
         return after, (after, action, reward)
 
-    _, (states, actions, rewards) = jax.lax.scan(step, state, (jnp.arange(maze.horizon), random_actions))
+    steps = (jnp.arange(maze.horizon), random_actions, jax.random.split(key, maze.horizon))
+    _, (states, actions, rewards) = jax.lax.scan(step, state, steps)
     return Trajectory(jnp.concatenate([state[None], states]), actions, rewards)
 
 
@@ -127,12 +150,17 @@ def waypoint(
 
 def waypoints(maze: PointMaze) -> Float[np.ndarray, "targets rows columns 2"]:
     """For every target and cell, the end of the straight run that begins a shortest path."""
-    marks = (*goals_of(maze.rows), START)
-    table = np.zeros((len(marks), *maze.walls.shape, 2))
-    for target, mark in enumerate(marks):
-        steps = steps_from(maze.walls, cell_of(maze.rows, mark))
-        for row, column in np.argwhere(steps >= 0).tolist():
-            table[target, row, column] = maze.middle(_end_of_run(steps, (row, column)))
+    cells = [cell_of(maze.rows, mark) for mark in (*goals_of(maze.rows), START)]
+    return np.nan_to_num(np.stack([waypoints_to(maze, cell, maze.walls) for cell in cells]))
+
+
+def waypoints_to(
+    maze: PointMaze, target: Cell, walls: Bool[np.ndarray, "rows columns"]
+) -> Float[np.ndarray, "rows columns 2"]:
+    """The same for one target, among any walls; NaN in cells from which no path leads there."""
+    table, steps = np.full((*walls.shape, 2), np.nan), steps_from(walls, target)
+    for row, column in np.argwhere(steps >= 0).tolist():
+        table[row, column] = maze.middle(_end_of_run(steps, (row, column)))
     return table
 
 

@@ -40,6 +40,7 @@ class PointMaze(Environment):
     ## Action Space
     Twelve actions: a force in one of four directions (north, south, east, west) times one of three
     magnitudes, numbered 3 · direction + magnitude. Magnitude 1 is 100 N on a ball of 4.19 kg.
+    With probability `slip` the force of a step is that of an action drawn uniformly.
 
     ## Reward Space
     One objective per goal: r_i = c_i exp(-‖s - g_i‖ / d0), s the position after the step.
@@ -60,6 +61,7 @@ class PointMaze(Environment):
     - start_noise: in metres, 0 for none
     - contact_margin: how far from a wall the contact begins, in metres. The model's geometries have
       margins of 0.002 each; MuJoCo adds the two from version 3.5 on and took the larger before.
+    - slip: probability that a random action's force takes the place of the chosen one, at every step
 
     ## Credits
     After the MO-PointMaze of the AETDICE paper, itself after D4RL (Fu et al.) and Gymnasium-Robotics.
@@ -72,6 +74,7 @@ class PointMaze(Environment):
     steps: int = eqx.field(static=True)
     start_noise: float = eqx.field(static=True)
     contact_margin: float = eqx.field(static=True)
+    slip: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -82,11 +85,13 @@ class PointMaze(Environment):
         horizon: int = 300,
         start_noise: float | int = 0.0,
         contact_margin: float | int = 0.004,
+        slip: float | int = 0.0,
     ) -> None:
         self.rows, self.distance, self.steps = read_map(layout), float(distance), horizon
         self.scales = tuple(map(float, [1.0] * len(goals_of(self.rows)) if scales is None else scales))
         self.magnitudes = tuple(map(float, magnitudes))
         self.start_noise, self.contact_margin = float(start_noise), float(contact_margin)
+        self.slip = float(slip)
 
     def __check_init__(self) -> None:
         goals = goals_of(self.rows)
@@ -105,6 +110,8 @@ class PointMaze(Environment):
             )
         if not 0 <= self.contact_margin <= RADIUS:
             raise InputError(f"contact_margin must lie between 0 and {RADIUS}, not {self.contact_margin}")
+        if not 0 <= self.slip < 1:
+            raise InputError(f"slip must be at least 0 and below 1, not {self.slip}")
 
     @property
     def horizon(self) -> int:
@@ -164,7 +171,10 @@ class PointMaze(Environment):
     def step(
         self, key: PRNGKeyArray, state: Float[Array, " 4"], action: Int[Array, ""]
     ) -> tuple[Float[Array, " 4"], Float[Array, " m"], Bool[Array, ""]]:
-        del key
+        if self.slip:
+            chance, choice = jax.random.split(key)
+            other = jax.random.randint(choice, (), 0, self.actions, action.dtype)
+            action = jnp.where(jax.random.bernoulli(chance, self.slip), other, action)
         state = self.push(state, jnp.asarray(self.forces, state.dtype)[action])
         return state, self.reward(state[:2]), jnp.zeros((), dtype=bool)
 
