@@ -9,60 +9,106 @@ goes on as another ends with the return of the other.
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int
 from scipy.spatial import cKDTree
 
 from aetdice.data.episodes import Episodes
 from aetdice.data.successors import frames_before, number_rows
 
 JOINS = (0.5, 1.0, 2.0, 4.0)
-"""Joins per horizon; each new episode keeps one of them."""
+"""Joins per horizon; each new way keeps one of them."""
 NEIGHBOURS = 16
 """Continuous states that are near enough to be joined, at the most."""
-NEAR = 1.0
-"""States are joined that are as near as this many median steps apart."""
+NEAR = 0.5
+"""Continuous states are joined that are nearer than so many median steps."""
+NOWHERE = -1
+
+Ways = Int[np.ndarray, "ways horizon"]
+"""Series of recorded steps, by their rows; `NOWHERE` after the end."""
 
 
 class Visits(NamedTuple):
-    """Which steps leave from the state of every frame, or from one as near as a step is long."""
+    """Which recorded steps leave from the state of every frame, or from one very near."""
 
     rows: Int[np.ndarray, " k"]
     starts: Int[np.ndarray, " frames"]
     counts: Int[np.ndarray, " frames"]
 
 
-def recombine(
-    episodes: Episodes,
-    count: int,
-    horizon: int,
-    rng: np.random.Generator,
-    preference: Float[np.ndarray, " episodes"] | None = None,
-    visits: Visits | None = None,
-) -> Episodes:
-    """So many new episodes. Each begins as a recorded one, and now and then goes on as another.
+class Recombination:
+    """Recorded steps, and where they meet."""
 
-    Which it goes on as is drawn among the visits of the state, in proportion to the `preference` of their
-    episodes, and looks at nothing else: without one, outcomes are as likely as recorded.
-    """
-    visits = visits_of(episodes) if visits is None else visits
-    weight = np.ones(len(episodes)) if preference is None else preference
-    mass = np.cumsum(np.repeat(weight, episodes.lengths)[visits.rows])
-    frames = frames_before(episodes)
-    last = np.zeros(episodes.steps, bool)
-    last[episodes.starts + episodes.lengths - 1] = True
-    ends = last & np.repeat(episodes.terminated, episodes.lengths)
-    row = episodes.starts[rng.choice(len(episodes), count, p=weight / weight.sum())]
-    rate = rng.choice(JOINS, count) / horizon
-    taken = np.full((count, horizon), -1)
-    going = np.ones(count, bool)
-    for t in range(horizon):
-        taken[going, t] = row[going]
-        going &= ~ends[row]
-        leave = going & ((rng.random(count) < rate) | last[row])
-        joined, found = _draw(visits, mass, frames[row] + 1, rng)
-        going &= ~(last[row] & ~found)
-        row = np.where(leave & found, joined, row + 1)
-    return _episodes(episodes, taken, frames, ends)
+    def __init__(self, episodes: Episodes, horizon: int) -> None:
+        self.episodes, self.horizon = episodes, horizon
+        self.frames = frames_before(episodes)
+        self.visits = visits_of(episodes)
+        last = episodes.starts + episodes.lengths - 1
+        self.last = np.zeros(episodes.steps, bool)
+        self.last[last] = True
+        self.ends = self.last & np.repeat(episodes.terminated, episodes.lengths)
+
+    @property
+    def recorded(self) -> Ways:
+        """The ways of the recorded episodes themselves."""
+        within = np.arange(self.horizon)[None]
+        rows = self.episodes.starts[:, None] + within
+        return np.where(within < self.episodes.lengths[:, None], rows, NOWHERE)
+
+    def returns(self, ways: Ways) -> Float[np.ndarray, "ways m"]:
+        rewards = np.concatenate([self.episodes.rewards, np.zeros_like(self.episodes.rewards[:1])])
+        return np.stack([rewards[ways, i].sum(axis=1) for i in range(rewards.shape[1])], axis=1)
+
+    def recombine(
+        self, ways: Ways, preference: Float[np.ndarray, " ways"], count: int, rng: np.random.Generator
+    ) -> Ways:
+        """So many new ways. Each begins as one of the given, and now and then goes on as another.
+
+        Which one is drawn, by preference, among all that visit the state, and by nothing else: with equal
+        preferences outcomes stay as likely as they were recorded.
+        """
+        flat = np.flatnonzero(ways.ravel() != NOWHERE)
+        row, mass = ways.ravel()[flat], np.repeat(preference, self.horizon)[flat]
+        order = np.argsort(row, kind="stable")
+        place, by_row = flat[order], np.cumsum(mass[order])
+        first = np.searchsorted(row[order], np.arange(self.episodes.steps + 1))
+        totals = np.append(0.0, by_row)
+        by_visit = np.cumsum((totals[first[1:]] - totals[first[:-1]])[self.visits.rows])
+        own = rng.choice(len(ways), count, p=preference / preference.sum())
+        rate = rng.choice(JOINS, count) / self.horizon
+        at, going, taken = own * self.horizon, np.ones(count, bool), np.full((count, self.horizon), NOWHERE)
+        for t in range(self.horizon):
+            here = ways.ravel()[at]
+            taken[going, t] = here[going]
+            going &= ~self.ends[here]
+            following = np.minimum(at + 1, ways.size - 1)
+            over = ((at + 1) % self.horizon == 0) | (ways.ravel()[following] == NOWHERE)
+            visit, found = _draw(by_visit, self.visits.starts, self.visits.counts, self.frames[here] + 1, rng)
+            step = self.visits.rows[visit]
+            joined, _ = _draw(by_row, first[:-1], np.diff(first), step, rng)
+            leave = found & ((rng.random(count) < rate) | over)
+            going &= ~over | leave
+            at = np.where(going, np.where(leave, place[joined], following), at)
+        return taken
+
+    def episodes_of(self, ways: Ways) -> Episodes:
+        """The ways as episodes: the state before a step is that of the step itself."""
+        lengths = np.sum(ways != NOWHERE, axis=1)
+        rows = ways[ways != NOWHERE]
+        last = rows[np.cumsum(lengths) - 1]
+        recorded = self.episodes.observations
+        observations = np.empty((len(rows) + len(lengths), *recorded.shape[1:]), recorded.dtype)
+        places = np.arange(len(rows)) + np.repeat(np.arange(len(lengths)), lengths)
+        observations[places] = recorded[self.frames[rows]]
+        observations[np.cumsum(lengths + 1) - 1] = recorded[self.frames[last] + 1]
+        return Episodes(
+            observations=observations,
+            actions=self.episodes.actions[rows],
+            rewards=self.episodes.rewards[rows],
+            lengths=lengths,
+            terminated=self.ends[last],
+            truncated=~self.ends[last],
+            objectives=self.episodes.objectives,
+        )
 
 
 def visits_of(episodes: Episodes) -> Visits:
@@ -85,43 +131,16 @@ def visits_of(episodes: Episodes) -> Visits:
 
 
 def _draw(
-    visits: Visits,
     mass: Float[np.ndarray, " k"],
-    frames: Int[np.ndarray, " n"],
+    starts: Int[np.ndarray, " groups"],
+    counts: Int[np.ndarray, " groups"],
+    groups: Int[np.ndarray, " n"],
     rng: np.random.Generator,
 ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """A visit of every frame's state, drawn by its mass; whether there is one."""
-    first, after = visits.starts[frames], visits.starts[frames] + visits.counts[frames]
-    low = np.where(first > 0, mass[first - 1], 0.0)
-    high = np.where(after > 0, mass[after - 1], 0.0)
-    drawn = np.searchsorted(mass, low + rng.random(len(frames)) * (high - low), side="right")
-    found = (visits.counts[frames] > 0) & (high > low)
-    return visits.rows[np.clip(drawn, first, np.maximum(after - 1, first)) % len(visits.rows)], found
-
-
-def _episodes(
-    episodes: Episodes,
-    taken: Int[np.ndarray, "count horizon"],
-    frames: Int[np.ndarray, " steps"],
-    ends: Bool[np.ndarray, " steps"],
-) -> Episodes:
-    """The rows taken, laid end to end; the state before a step is that of the step itself."""
-    lengths = np.sum(taken >= 0, axis=1)
-    rows = taken[taken >= 0]
-    last = rows[np.cumsum(lengths) - 1]
-    places = np.arange(len(rows)) + np.repeat(np.arange(len(lengths)), lengths)
-    observations: Shaped[np.ndarray, frames * o] = np.empty(
-        (len(rows) + len(lengths), *episodes.observations.shape[1:]), episodes.observations.dtype
-    )
-    observations[places] = episodes.observations[frames[rows]]
-    observations[np.cumsum(lengths + 1) - 1] = episodes.observations[frames[last] + 1]
-    terminated = ends[last]
-    return Episodes(
-        observations=observations,
-        actions=episodes.actions[rows],
-        rewards=episodes.rewards[rows],
-        lengths=lengths,
-        terminated=terminated,
-        truncated=~terminated,
-        objectives=episodes.objectives,
-    )
+    """An entry of every group given, and whether there is one: drawn by mass, given as cumulative sums."""
+    first, after = starts[groups], starts[groups] + counts[groups]
+    low = np.where(first > 0, mass[np.maximum(first, 1) - 1], 0.0)
+    high = np.where(after > 0, mass[np.maximum(after, 1) - 1], 0.0)
+    drawn = np.searchsorted(mass, low + rng.random(len(groups)) * (high - low), side="right")
+    within = np.clip(drawn, first, np.maximum(after - 1, first))
+    return np.minimum(within, len(mass) - 1), (counts[groups] > 0) & (high > low)
