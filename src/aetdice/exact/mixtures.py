@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from aetdice.exact.optimum import smooth
 from aetdice.exact.simplex import maximise_on_simplex
-from aetdice.objectives import Objective, in_float64
+from aetdice.objectives import Aggregation, Objective, in_float64
 
 KEPT = 6
 """Rows beside those of the mixture that are named as promising."""
@@ -28,9 +28,14 @@ class Mixture(NamedTuple):
 
 
 def best_mixture(objective: Objective, returns: Float[np.ndarray, "n m"]) -> Mixture:
-    """argmax_p G(Σ p_i F(R_i)): Frank-Wolfe that re-optimises over all rows it has found so far."""
+    """argmax_p G(Σ p_i F(R_i))."""
     utilities = np.asarray(in_float64(eqx.filter_vmap(objective.utility))(returns))
-    aggregate = smooth(objective.aggregation)
+    return mix_utilities(objective.aggregation, utilities)
+
+
+def mix_utilities(aggregation: Aggregation, utilities: Float[np.ndarray, "n k"]) -> Mixture:
+    """argmax_p G(Σ p_i x_i): Frank-Wolfe that re-optimises over all rows it has found so far."""
+    aggregate = smooth(aggregation)
     rows = [int(np.argmax(utilities @ aggregate(utilities.mean(axis=0))[1]))]
     weights = np.ones(1)
     for _ in range(MOST_ROUNDS):

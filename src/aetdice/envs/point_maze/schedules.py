@@ -37,10 +37,18 @@ def tours(goals: int) -> Int[np.ndarray, "n goals"]:
 
 def drive_all(maze: PointMaze, targets: Int[np.ndarray, "n legs"], step: int) -> Schedules:
     """Every sequence of goals with all switch times on a grid; short sequences are contained."""
+    return drive_schedules(maze, *schedule_grid(targets, step, maze.horizon))
+
+
+def schedule_grid(
+    targets: Int[np.ndarray, "n legs"], step: int, horizon: int
+) -> tuple[Int[np.ndarray, "k legs"], Int[np.ndarray, "k switches"]]:
+    """The schedules with every sequence of goals and all switch times that are multiples of a step."""
     switches = targets.shape[1] - 1
-    grid = range(0, maze.horizon + 1, step)
-    times = np.array(list(itertools.combinations_with_replacement(grid, switches))).reshape(-1, switches)
-    return drive_schedules(maze, np.repeat(targets, len(times), axis=0), np.tile(times, (len(targets), 1)))
+    grid = range(0, horizon + 1, step)
+    found = list(itertools.combinations_with_replacement(grid, switches))
+    times = np.array(found, int).reshape(len(found), switches)
+    return np.repeat(targets, len(times), axis=0), np.tile(times, (len(targets), 1))
 
 
 def drive_schedules(
