@@ -6,6 +6,7 @@ by then. On augmented states alone nothing can be joined: there, every way that 
 goes on as another ends with the return of the other.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,37 +16,45 @@ from scipy.spatial import cKDTree
 from aetdice.data.episodes import Episodes
 from aetdice.data.successors import frames_before, number_rows
 
-JOINS = (0.5, 1.0, 2.0, 4.0)
-"""Joins per horizon; each new way keeps one of them."""
-NEIGHBOURS = 16
-"""Continuous states that are near enough to be joined, at the most."""
-NEAR = 0.5
+VISITS = 16
+"""Ways to go on from a state that are looked at: random ones, or the nearest where states are continuous."""
+NEAR = 1.0
 """Continuous states are joined that are nearer than so many median steps."""
+SCATTER = 0.2
+"""By how much of that distance states are moved at random before it is taken."""
 NOWHERE = -1
+BLOCK = 1 << 14
+"""Steps whose joins are looked at together."""
 
-Ways = Int[np.ndarray, "ways horizon"]
+Ways = Int[np.ndarray, "_ horizon"]
 """Series of recorded steps, by their rows; `NOWHERE` after the end."""
 
 
-class Visits(NamedTuple):
-    """Which recorded steps leave from the state of every frame, or from one very near."""
+class Joins(NamedTuple):
+    """Ways that go on as another episode, each with the return it would have if that is known."""
 
-    rows: Int[np.ndarray, " k"]
-    starts: Int[np.ndarray, " frames"]
-    counts: Int[np.ndarray, " frames"]
+    way: Int[np.ndarray, " joins"]
+    time: Int[np.ndarray, " joins"]
+    """The last step of the way that is kept."""
+    row: Int[np.ndarray, " joins"]
+    """The recorded step that follows."""
+    returns: Float[np.ndarray, "joins m"]
+
+    def take(self, rows: Int[np.ndarray, " k"]) -> "Joins":
+        return Joins(*(column[rows] for column in self))
 
 
 class Recombination:
     """Recorded steps, and where they meet."""
 
-    def __init__(self, episodes: Episodes, horizon: int) -> None:
+    def __init__(self, episodes: Episodes, horizon: int, rng: np.random.Generator) -> None:
         self.episodes, self.horizon = episodes, horizon
         self.frames = frames_before(episodes)
-        self.visits = visits_of(episodes)
-        last = episodes.starts + episodes.lengths - 1
-        self.last = np.zeros(episodes.steps, bool)
-        self.last[last] = True
-        self.ends = self.last & np.repeat(episodes.terminated, episodes.lengths)
+        self.paid = np.concatenate([np.zeros_like(episodes.rewards[:1]), np.cumsum(episodes.rewards, axis=0)])
+        self.after = np.repeat(episodes.starts + episodes.lengths, episodes.lengths)
+        """The row after the last one of every step's episode."""
+        self.terminates = np.repeat(episodes.terminated, episodes.lengths)
+        self.visits = visits_of(episodes, rng)
 
     @property
     def recorded(self) -> Ways:
@@ -54,41 +63,57 @@ class Recombination:
         rows = self.episodes.starts[:, None] + within
         return np.where(within < self.episodes.lengths[:, None], rows, NOWHERE)
 
-    def returns(self, ways: Ways) -> Float[np.ndarray, "ways m"]:
-        rewards = np.concatenate([self.episodes.rewards, np.zeros_like(self.episodes.rewards[:1])])
-        return np.stack([rewards[ways, i].sum(axis=1) for i in range(rewards.shape[1])], axis=1)
+    def joins(self, ways: Ways) -> Iterator[Joins]:
+        """All ways to leave one of the ways once for a recorded episode that ends by the horizon, in blocks.
 
-    def recombine(
-        self, ways: Ways, preference: Float[np.ndarray, " ways"], count: int, rng: np.random.Generator
-    ) -> Ways:
-        """So many new ways. Each begins as one of the given, and now and then goes on as another.
-
-        Which one is drawn, by preference, among all that visit the state, and by nothing else: with equal
-        preferences outcomes stay as likely as they were recorded.
+        Ends that cannot be seen, since the recording stops before the horizon, do not count.
         """
-        flat = np.flatnonzero(ways.ravel() != NOWHERE)
-        row, mass = ways.ravel()[flat], np.repeat(preference, self.horizon)[flat]
-        order = np.argsort(row, kind="stable")
-        place, by_row = flat[order], np.cumsum(mass[order])
-        first = np.searchsorted(row[order], np.arange(self.episodes.steps + 1))
-        totals = np.append(0.0, by_row)
-        by_visit = np.cumsum((totals[first[1:]] - totals[first[:-1]])[self.visits.rows])
-        own = rng.choice(len(ways), count, p=preference / preference.sum())
-        rate = rng.choice(JOINS, count) / self.horizon
-        at, going, taken = own * self.horizon, np.ones(count, bool), np.full((count, self.horizon), NOWHERE)
-        for t in range(self.horizon):
-            here = ways.ravel()[at]
-            taken[going, t] = here[going]
-            going &= ~self.ends[here]
-            following = np.minimum(at + 1, ways.size - 1)
-            over = ((at + 1) % self.horizon == 0) | (ways.ravel()[following] == NOWHERE)
-            visit, found = _draw(by_visit, self.visits.starts, self.visits.counts, self.frames[here] + 1, rng)
-            step = self.visits.rows[visit]
-            joined, _ = _draw(by_row, first[:-1], np.diff(first), step, rng)
-            leave = found & ((rng.random(count) < rate) | over)
-            going &= ~over | leave
-            at = np.where(going, np.where(leave, place[joined], following), at)
-        return taken
+        way, time = np.nonzero(ways != NOWHERE)
+        accrued = self._accrued(ways)
+        for first in range(0, len(way), BLOCK):
+            w, t = way[first : first + BLOCK], time[first : first + BLOCK]
+            found = self.visits[self.frames[ways[w, t]] + 1]
+            place, slot = np.nonzero(found != NOWHERE)
+            row, w, t = found[place, slot], w[place], t[place]
+            last = np.minimum(self.after[row], row + self.horizon - t - 1)
+            whole = (last - row == self.horizon - t - 1) | (self.terminates[row] & (last == self.after[row]))
+            goes_on = (last > row) & ~self._ends(ways[w, t])
+            own = whole & goes_on & (row != ways[w, np.minimum(t + 1, self.horizon - 1)])
+            w, t, row, last = (each[own] for each in (w, t, row, last))
+            yield Joins(w, t, row, accrued[w, t] + self.paid[last] - self.paid[row])
+
+    def drawn(self, ways: Ways, count: int, rng: np.random.Generator) -> Joins:
+        """Joins drawn at random, about so many: those that lead to a later time do not count.
+
+        Nothing that happened later is looked at, so whatever follows is as likely as it was recorded.
+        """
+        way = rng.integers(len(ways), size=count)
+        time = rng.integers(np.maximum(np.sum(ways[way] != NOWHERE, axis=1), 1))
+        found = self.visits[self.frames[ways[way, time]] + 1]
+        row = found[np.arange(count), rng.integers(found.shape[1], size=count)]
+        recorded_at = row - np.repeat(self.episodes.starts, self.episodes.lengths)[row]
+        ends = self._ends(ways[way, time])
+        kept = ~ends & (row != NOWHERE) & (time + 1 < self.horizon) & (recorded_at <= time + 1)
+        none = np.zeros((int(kept.sum()), self.paid.shape[1]))
+        return Joins(way[kept], time[kept], row[kept], none)
+
+    def follow(self, ways: Ways, joins: Joins) -> Ways:
+        """The ways that go on as the joins say."""
+        times = np.arange(self.horizon)[None]
+        onward = joins.row[:, None] + times - joins.time[:, None] - 1
+        there = onward < self.after[joins.row][:, None]
+        return np.where(times <= joins.time[:, None], ways[joins.way], np.where(there, onward, NOWHERE))
+
+    def returns(self, ways: Ways) -> Float[np.ndarray, "_ m"]:
+        return self._accrued(ways)[:, -1]
+
+    def _accrued(self, ways: Ways) -> Float[np.ndarray, "_ horizon m"]:
+        rewards = np.concatenate([self.episodes.rewards, np.zeros_like(self.episodes.rewards[:1])])
+        return np.cumsum(rewards[ways], axis=1)
+
+    def _ends(self, rows: Int[np.ndarray, " k"]) -> Bool[np.ndarray, " k"]:
+        """Whether steps terminate their episodes."""
+        return self.terminates[rows] & (rows + 1 == self.after[rows])
 
     def episodes_of(self, ways: Ways) -> Episodes:
         """The ways as episodes: the state before a step is that of the step itself."""
@@ -100,47 +125,33 @@ class Recombination:
         places = np.arange(len(rows)) + np.repeat(np.arange(len(lengths)), lengths)
         observations[places] = recorded[self.frames[rows]]
         observations[np.cumsum(lengths + 1) - 1] = recorded[self.frames[last] + 1]
+        terminated = self._ends(last)
         return Episodes(
             observations=observations,
             actions=self.episodes.actions[rows],
             rewards=self.episodes.rewards[rows],
             lengths=lengths,
-            terminated=self.ends[last],
-            truncated=~self.ends[last],
+            terminated=terminated,
+            truncated=~terminated,
             objectives=self.episodes.objectives,
         )
 
 
-def visits_of(episodes: Episodes) -> Visits:
-    """For every frame the steps by which its state was left; continuous states have near neighbours."""
+def visits_of(episodes: Episodes, rng: np.random.Generator) -> Int[np.ndarray, "frames visits"]:
+    """For every frame some of the steps by which its state was left, or one very near to it."""
     flat = episodes.observations.reshape(len(episodes.observations), -1)
     before = frames_before(episodes)
     numbers = number_rows(flat)
-    if numbers is not None:
-        order = np.argsort(numbers[before], kind="stable")
-        first = np.searchsorted(numbers[before][order], numbers)
-        after = np.searchsorted(numbers[before][order], numbers, side="right")
-        return Visits(order, first, after - first)
-    spread = flat.std(axis=0)
-    scaled = flat / np.where(spread > 1e-6, spread, 1.0)
-    radius = NEAR * np.median(np.linalg.norm(scaled[before + 1] - scaled[before], axis=1))
-    _, near = cKDTree(scaled[before]).query(scaled, NEIGHBOURS, distance_upper_bound=radius, workers=-1)
-    there = near < episodes.steps
-    counts = there.sum(axis=1)
-    return Visits(near[there], np.cumsum(counts) - counts, counts)
-
-
-def _draw(
-    mass: Float[np.ndarray, " k"],
-    starts: Int[np.ndarray, " groups"],
-    counts: Int[np.ndarray, " groups"],
-    groups: Int[np.ndarray, " n"],
-    rng: np.random.Generator,
-) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    """An entry of every group given, and whether there is one: drawn by mass, given as cumulative sums."""
-    first, after = starts[groups], starts[groups] + counts[groups]
-    low = np.where(first > 0, mass[np.maximum(first, 1) - 1], 0.0)
-    high = np.where(after > 0, mass[np.maximum(after, 1) - 1], 0.0)
-    drawn = np.searchsorted(mass, low + rng.random(len(groups)) * (high - low), side="right")
-    within = np.clip(drawn, first, np.maximum(after - 1, first))
-    return np.minimum(within, len(mass) - 1), (counts[groups] > 0) & (high > low)
+    if numbers is None:
+        spread = flat.std(axis=0)
+        scaled = flat / np.where(spread > 1e-6, spread, 1.0)
+        radius = NEAR * np.median(np.linalg.norm(scaled[before + 1] - scaled[before], axis=1))
+        # Of many steps from one place, where something rests, others are the nearest to each frame.
+        scattered = scaled + SCATTER * radius * rng.standard_normal(scaled.shape)
+        tree = cKDTree(scattered[before])
+        _, near = tree.query(scattered, VISITS, distance_upper_bound=radius, workers=-1)
+        return np.where(near < episodes.steps, near, NOWHERE)
+    order = np.argsort(numbers[before], kind="stable")
+    first, after = (np.searchsorted(numbers[before][order], numbers, side=side) for side in ("left", "right"))
+    drawn = first[:, None] + (rng.random((len(flat), VISITS)) * (after - first)[:, None]).astype(int)
+    return np.where((after > first)[:, None], order[np.minimum(drawn, len(order) - 1)], NOWHERE)

@@ -103,7 +103,10 @@ def _before(part: Episodes) -> Shaped[np.ndarray, "steps o"]:
 
 
 def _after(part: Episodes) -> tuple[Shaped[np.ndarray, "steps o"], Bool[np.ndarray, " steps"]]:
-    """The observation after every step, and whether the episode terminated there."""
+    """The observation after every step, and whether the episode terminated there.
+
+    An end that is marked as truncated too is that of the clock, which no state or action brings about.
+    """
     ends = np.zeros(part.steps, bool)
-    ends[part.starts + part.lengths - 1] = part.terminated
+    ends[part.starts + part.lengths - 1] = part.terminated & ~part.truncated
     return part.observations[frames_before(part) + 1].reshape(part.steps, -1), ends

@@ -4,11 +4,12 @@ With deterministic transitions and one initial state, every way through the reco
 ends with a recorded return. So no choice between them can beat the best mixture of recorded episodes,
 and weighing whole episodes (n = H) attains that without the errors of a learned ν. What can beat it is
 to join parts of episodes where they are in the same state: `stitching` looks for such. Where transitions
-are stochastic whole episodes would be chosen for their luck, and the dual of single steps is right.
+are stochastic whole episodes would be chosen for their luck, and the dual of single steps is right; random
+joins then show it what else could follow.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -17,11 +18,15 @@ from aetdice.algorithms.episode_weighting import episode_weighting
 from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
 from aetdice.data.noise import chance_share
-from aetdice.learning.stitching import stitch
+from aetdice.learning.stitching import join_at_random, stitch
 from aetdice.objectives import Objective
 
-MOST_CHANCE = 0.02
-"""Of what a step does; with more, transitions count as stochastic."""
+MOST_CHANCE = {"discrete": 1e-4, "continuous": 0.1}
+"""Of what a step does; with more, transitions count as stochastic.
+
+Discrete outcomes are pooled exactly, so any chance is worth it. Of continuous ones the dual sees a single
+draw, which little chance does not make worse than the errors of ν do.
+"""
 ONE_START = 0.1
 """Initial states count as one if they are spread by less than this, relative to all states."""
 SEED = 0
@@ -31,21 +36,29 @@ class Choice(NamedTuple):
     """How to learn from a dataset."""
 
     algorithm: Algorithm
-    stitches: bool
-    """Whether to look for parts to join."""
+    joins: Literal["best", "random", "none"] = "none"
+    """Which episodes to join from recorded parts."""
 
 
 def choose(dataset: Episodes, dice: Algorithm, horizon: int, config: TrainingConfig) -> Choice:
     """Whole episodes where nothing is left to chance, otherwise the dual of single steps."""
-    if has_one_start(dataset) and chance_share(dataset) <= MOST_CHANCE:
-        return Choice(episode_weighting(horizon, config), stitches=True)
-    return Choice(dice, stitches=False)
+    discrete = np.issubdtype(dataset.observations.dtype, np.integer)
+    chance, most = chance_share(dataset), MOST_CHANCE["discrete" if discrete else "continuous"]
+    if has_one_start(dataset) and chance <= most:
+        return Choice(episode_weighting(horizon, config), "best")
+    return Choice(dice, "random" if discrete and chance > most else "none")
 
 
-def with_stitched(dataset: Episodes, objectives: Sequence[Objective], horizon: int) -> Episodes:
-    """The dataset and, where they are better than what was recorded, episodes joined from its parts."""
-    joined = stitch(dataset, objectives, horizon, SEED)
-    return dataset if joined is None else Episodes.joined([dataset, joined])
+def with_joined(dataset: Episodes, choice: Choice, objectives: Sequence[Objective], horizon: int) -> Episodes:
+    """The dataset and the episodes joined from its parts, if there are any worth it."""
+    if choice.joins == "none":
+        return dataset
+    found = (
+        stitch(dataset, objectives, horizon, SEED)
+        if choice.joins == "best"
+        else join_at_random(dataset, horizon, SEED)
+    )
+    return dataset if found is None else Episodes.joined([dataset, found])
 
 
 def has_one_start(dataset: Episodes) -> bool:

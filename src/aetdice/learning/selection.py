@@ -14,6 +14,10 @@ MOST_IMBALANCE = 0.6
 """Of the flow through the states, as random functions of the state see it."""
 LEAST_SAMPLE_SIZE = 0.02
 LEAST_DISTANCE = 0.02
+MOST_UNCERTAINTY = 0.1
+"""Of the data's own J, half its 95 % interval, relative to what a policy claims to gain over it."""
+MOST_CHANCE = 0.01
+"""Of steps after which something else might have followed, where whole episodes are weighed."""
 
 RULE = (
     "largest ratio-weighted J on held-out episodes, averaged over seeds, among settings with mass conserved "
@@ -98,6 +102,7 @@ def judge(diagnostics: Mapping[str, Any], hints: Hints | None) -> Verdict:
         *_convergence(diagnostics),
         *_sample_size(diagnostics, hints.closer),
         *_episodes(diagnostics, hints.closer),
+        *_uncertainty(diagnostics),
         _difference(diagnostics, hints.further),
     ]
     return Verdict(all(good for good, _ in findings), " ".join(words for _, words in findings))
@@ -135,7 +140,9 @@ def _episodes(diagnostics: Mapping[str, Any], hint: str) -> list[tuple[bool, str
         if enough
         else (False, f"The weights have COLLAPSED onto {count:.1f} episodes; use {hint}.")
     ]
-    if chance > 0:
+    if joined := diagnostics.get("joined_share"):
+        findings.append((True, f"{joined:.0%} of the weight is of episodes joined from parts of others."))
+    if chance > MOST_CHANCE:
         findings.append(
             (
                 False,
@@ -144,6 +151,18 @@ def _episodes(diagnostics: Mapping[str, Any], hint: str) -> list[tuple[bool, str
             )
         )
     return findings
+
+
+def _uncertainty(diagnostics: Mapping[str, Any]) -> list[tuple[bool, str]]:
+    """Where transitions are stochastic, no claim is surer than the data's own J."""
+    share = diagnostics.get("data_uncertainty", 0.0)
+    if share <= MOST_UNCERTAINTY:
+        return []
+    words = (
+        f"By chance alone the data's own J is UNCERTAIN by {min(share, 9.99):.0%} of what the policy claims "
+        "to gain; the claim is no surer than that: record more episodes."
+    )
+    return [(False, words)]
 
 
 def _difference(diagnostics: Mapping[str, Any], hint: str) -> tuple[bool, str]:

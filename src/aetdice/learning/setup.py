@@ -18,7 +18,7 @@ from aetdice.data.device import DeviceData, to_device, with_segments
 from aetdice.data.segments import augment_segments
 from aetdice.data.successors import pooled_outcomes
 from aetdice.errors import InputError
-from aetdice.learning.choice import choose, with_stitched
+from aetdice.learning.choice import Choice, choose, with_joined
 from aetdice.learning.population import product, stack
 from aetdice.networks import Categorical, Encoder, GaussianMixture, PolicyHead
 from aetdice.objectives import Identity, Objective, check_objective
@@ -62,6 +62,8 @@ class Setup(NamedTuple):
     training: DeviceData
     held_out: DeviceData | None
     probe: DeviceData
+    returns: Float[np.ndarray, "episodes m"]
+    """Of the recorded episodes."""
     fingerprint: UInt8[Array, "32"]
     """Of all that the result depends on."""
 
@@ -83,16 +85,17 @@ def set_up(
 ) -> Setup:
     """Everything that training needs; `InputError` names whatever is wrong, before anything is written."""
     horizon = int(dataset.lengths.max()) if horizon is None else horizon
-    learner, stitches = algorithm_for(algorithm, horizon, config), False
+    choice = Choice(algorithm_for(algorithm, horizon, config))
     check_settings(dataset, config)
     if algorithm == AETDICE and config.dual.n_step is None and sweeps.get("beta") is None:
-        learner, stitches = choose(dataset, learner, horizon, config)
+        choice = choose(dataset, choice.algorithm, horizon, config)
+    learner = choice.algorithm
     choices = members_of(dataset, objectives, learner, sweeps, learning_rate, seed)
     seeds = [choice["seed"] for choice in choices]
     distinct = sorted(set(seeds))
     settings = len(choices) // (len({choice["objective"].name for choice in choices}) * len(distinct))
     recorded, kept = split(dataset, config, settings)
-    shown = with_stitched(recorded, objectives, horizon) if stitches else recorded
+    shown = with_joined(recorded, choice, objectives, horizon)
     rates = [*(choice["learning_rate"] for choice in choices), *[TWIN_RATE] * len(distinct)]
     return Setup(
         name=algorithm,
@@ -112,9 +115,10 @@ def set_up(
             config.network,
         ),
         head=head_for(dataset, config.network),
-        training=onto_device(shown, horizon, learner, recorded=recorded.steps),
+        training=onto_device(shown, horizon, learner, model=recorded, recorded=recorded.steps),
         held_out=None if kept is None else onto_device(kept, horizon, learner, model=recorded),
         probe=probe_of(dataset, horizon, learner),
+        returns=dataset.returns,
         fingerprint=fingerprint(dataset, choices, algorithm, horizon, config),
     )
 

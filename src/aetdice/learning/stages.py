@@ -202,6 +202,10 @@ def _member(
     diagnostics["distance_to_twin"] = float(distance)
     choice = setup.choices[index]
     objective: Objective = choice["objective"]
+    if setup.training.steps.successors is not None and "claimed_value" in diagnostics:
+        data = objective.score(setup.returns, jax.random.key(0))
+        gain = diagnostics["claimed_value"] - float(data.value)
+        diagnostics["data_uncertainty"] = float(data.high - data.low) / 2 / max(gain, 1e-12)
     params = {"algorithm": setup.name, **choice, "objective": objective.short_name}
     details = {
         "objective": objective.name,

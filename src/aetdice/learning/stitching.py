@@ -1,60 +1,90 @@
-"""Episodes joined from recorded parts, where they are better for an objective than recorded ones.
+"""Episodes joined from recorded parts: the best ones, or random ones where transitions are stochastic.
 
-Generations of new episodes are recombined from those before, the better ones more often. That looks at
-returns, so it is for deterministic transitions only: elsewhere it would collect lucky parts.
+The best are found by Frank-Wolfe over the returns of joined ways: what raises G(E[F(R)]) most at the best
+mixture so far is kept, and joined again. That looks at returns, so it is for deterministic transitions
+only: elsewhere it would collect lucky parts. Random joins look at nothing, and are left to the dual.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+import equinox as eqx
 import numpy as np
 from jaxtyping import Float, Int
 
 from aetdice.data import Episodes
-from aetdice.data.recombination import Recombination, Ways
-from aetdice.exact.episode_weights import weights_of_size
+from aetdice.data.recombination import Joins, Recombination, Ways
 from aetdice.exact.mixtures import best_mixture
+from aetdice.exact.optimum import smooth
 from aetdice.objectives import Objective, in_float64
 
-GENERATIONS = 8
-CHILDREN = 2.0
-"""New episodes of a generation, per recorded one."""
-PARENTS = 0.05
-"""Share of the episodes that most parts come from."""
-EXPLORED = 0.3
-"""Share of the parts that come from any episode."""
+ROUNDS = 6
+"""At most so many joins in one episode."""
 KEPT = 0.2
-"""New episodes that are kept, per recorded one."""
-LEAST_GAIN = 0.1
+"""Ways that are kept from round to round and in the end, per recorded episode."""
+LEAST_GAIN = 0.2
 """What joining must add, of what the best recorded episodes gain over the data: joins are not exact."""
+
+
+RANDOM = 4
+"""Episodes with random joins, per recorded one."""
+RANDOM_JOINS = 2
 
 
 def stitch(episodes: Episodes, objectives: Sequence[Objective], horizon: int, seed: int) -> Episodes | None:
     """New episodes worth learning from, for any of the objectives; None where recorded ones are as good."""
-    parts = Recombination(episodes, horizon)
-    found = [_stitch(parts, objective, np.random.default_rng(seed)) for objective in objectives]
+    parts = Recombination(episodes, horizon, np.random.default_rng(seed))
+    found = [_stitch(parts, objective) for objective in objectives]
     useful = [parts.episodes_of(ways) for ways in found if ways is not None]
     return Episodes.joined(useful) if useful else None
 
 
-def _stitch(parts: Recombination, objective: Objective, rng: np.random.Generator) -> Ways | None:
-    recorded = pool = parts.recorded
-    children = round(CHILDREN * len(recorded))
-    for _ in range(GENERATIONS):
-        ratios = weights_of_size(objective, parts.returns(pool), PARENTS).ratios
-        preference = (1 - EXPLORED) * ratios / ratios.sum() + EXPLORED / len(ratios)
-        every = np.concatenate([pool, parts.recombine(pool, preference, children, rng)])
-        pool = np.concatenate([recorded, every[_best(parts.returns(every), objective, children)]])
-    before, after = (parts.returns(ways) for ways in (recorded, pool))
-    data = float(in_float64(objective)(before))
-    reached, joined = (best_mixture(objective, returns).value for returns in (before, after))
-    if joined - reached <= LEAST_GAIN * (reached - data):
-        return None
-    return pool[_best(after, objective, max(1, round(KEPT * len(recorded))))]
+def join_at_random(episodes: Episodes, horizon: int, seed: int) -> Episodes | None:
+    """Episodes with a join or two at random; None where no two episodes meet."""
+    rng = np.random.default_rng(seed)
+    parts = Recombination(episodes, horizon, rng)
+    recorded = ways = parts.recorded
+    for _ in range(RANDOM_JOINS):
+        joins = parts.drawn(ways, 2 * RANDOM * len(recorded), rng)
+        new = parts.follow(ways, joins)[: RANDOM * len(recorded)]
+        ways = np.concatenate([recorded, new])
+    return parts.episodes_of(new) if len(new) else None
 
 
-def _best(returns: Float[np.ndarray, "n m"], objective: Objective, count: int) -> Int[np.ndarray, " k"]:
-    """The heaviest, those of different returns first: many that are alike add nothing."""
-    order = np.argsort(-weights_of_size(objective, returns, PARENTS).ratios, kind="stable")
+def _stitch(parts: Recombination, objective: Objective) -> Ways | None:
+    recorded = parts.recorded
+    before = parts.returns(recorded)
+    data, reached = float(in_float64(objective)(before)), best_mixture(objective, before).value
+    count = max(1, round(KEPT * len(recorded)))
+    pool = recorded[:0]
+    for _ in range(ROUNDS):
+        ways = np.concatenate([recorded, pool])
+        worth = _worth(objective, np.concatenate([before, parts.returns(pool)]))
+        best = [joins.take(_best(worth(joins.returns), joins.returns, count)) for joins in parts.joins(ways)]
+        joins = Joins(*map(np.concatenate, zip(*best, strict=True)))
+        new = parts.follow(ways, joins.take(_best(worth(joins.returns), joins.returns, count)))
+        pool = np.concatenate([pool, new])
+        returns = parts.returns(pool)
+        pool = pool[_best(_worth(objective, np.concatenate([before, returns]))(returns), returns, count)]
+    joined = best_mixture(objective, np.concatenate([before, parts.returns(pool)])).value
+    return pool if joined - reached > LEAST_GAIN * (reached - data) else None
+
+
+def _worth(
+    objective: Objective, returns: Float[np.ndarray, "n m"]
+) -> Callable[[Float[np.ndarray, "k m"]], Float[np.ndarray, " k"]]:
+    """μ·F(R), with μ = ∇G at the best mixture of these returns."""
+    utility = in_float64(eqx.filter_jit(eqx.filter_vmap(objective.utility)))
+    mixture = best_mixture(objective, returns)
+    attained = mixture.probabilities @ np.asarray(utility(returns[mixture.rows]))
+    slope = smooth(objective.aggregation)(attained)[1]
+    return lambda each: np.asarray(utility(each)) @ slope
+
+
+def _best(
+    worth: Float[np.ndarray, " n"], returns: Float[np.ndarray, "n m"], count: int
+) -> Int[np.ndarray, " k"]:
+    """The worthiest, those of different returns first: many that are alike add nothing."""
+    order = np.argsort(-worth, kind="stable")[: 50 * count]
     _, kind = np.unique(returns[order].round(6), axis=0, return_inverse=True)
     by_kind, counts = np.argsort(kind, kind="stable"), np.bincount(kind)
     turn = np.empty(len(kind), int)
