@@ -26,6 +26,7 @@ optima alone, before any training; no setting was.
 import argparse
 import dataclasses
 import datetime
+import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -355,11 +356,16 @@ def main() -> None:
         "table_checks": {name: check_table(known[name]) for name in arguments.problems},
         "rows": [],
     }
+    if arguments.out.is_file():  # a run that was cut off goes on
+        result["rows"] = json.loads(arguments.out.read_text(encoding="utf-8"))["rows"]
+    done = {(row["problem"], row["data"], row["objective"], row["variant"]) for row in result["rows"]}
     spaces = {name: enumerate_space(known[name].momdp) for name in arguments.problems}
     for variant in arguments.variants:
         for name in arguments.problems:
             for data in arguments.data:
                 for label in arguments.objectives:
+                    if (name, data, label, variant) in done:
+                        continue
                     row = one(known[name], spaces[name], data, label, variant, config)
                     if row is not None:
                         result["rows"].append({"problem": name, **row})
@@ -379,6 +385,8 @@ def one(
     members = measure(run, space, objective, best)
     shares = [member["gap_share"] for member in members]
     row = {
+        "commit": code_commit(),
+        "settings": config.changed(),
         "data": data,
         "objective": label,
         "definition": objective.name,
