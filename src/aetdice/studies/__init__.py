@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from functools import partial
 
-from aetdice.studies import coverage, fair_taxi, mujoco
+from aetdice.studies import coverage, fair_taxi, mujoco, stitching_study
 from aetdice.studies.study import Study
 
 STUDIES: dict[str, Callable[[bool], Study]] = {
     "fair-taxi": fair_taxi.study,
     **{name: partial(coverage.study, name) for name in ("pointmaze-2obj", "pointmaze-3obj")},
     **{name: partial(mujoco.study, name) for name in ("ant", "walker2d", "cobb-douglas")},
+    "stitching": stitching_study.study,
 }
 """What makes a study, given whether it is to be quick."""

@@ -1,5 +1,7 @@
 """Fair-Taxi as in the paper: behaviours over α, the non-Markovian probe, quantiles, dense rewards or not."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,9 +29,12 @@ BEHAVIOURS: dict[str, tuple[bool, bool]] = {
     "only group 1": (False, True),
 }
 """Whether each group gains something within an episode."""
+OPTIMUM = "exact optimum of "
 SHARES = "whom an episode serves"
 HISTORY = "half-way at group 0's destination: who turns to group 1?"
 PAID_AT_THE_END = ", paid at the end"
+MAIN = (0.0, 0.5, 1.0)
+"""What all methods are trained for: ESR, BSR(0.5) and SER."""
 Alphas = tuple[tuple[float, ...], ...]
 """Each group is trained as one population; the last one once more with rewards at the end only."""
 
@@ -56,20 +61,46 @@ def study(quick: bool) -> Study:
 
 
 def table_of(effort: Effort, alphas: Alphas, **arguments: Any) -> Table:
-    """The one table; the arguments are the environment's."""
-    taxi = FairTaxi(**arguments)
-    columns = dict(zip(REGIMES[:3], standard_objectives().values(), strict=False))
+    """The paper's table; the arguments are the environment's."""
     terminal = effort.config.adapted({"dual.terminal_reward": True})
-    every = sorted({alpha for group in alphas for alpha in group})
-
-    def row(alpha: float, ending: str) -> Row:
-        name = name_of(alpha)
-        return Row(name + ending, bsr(alpha), name if name in columns else None, optimum_of(alpha))
+    every = sorted({*MAIN, *(alpha for group in alphas for alpha in group)})
 
     def population(name: str, group: tuple[float, ...], config: TrainingConfig, ending: str) -> Population:
-        rows = tuple(row(alpha, ending) for alpha in group)
         cloning_row = "cloning" if name == "alphas-0" else None
-        return Population(name, "aetdice", rows, effort.grids["aetdice"], config, cloning_row)
+        return Population(
+            name, "aetdice", rows_of(group, ending), effort.grids["aetdice"], config, cloning_row
+        )
+
+    populations = (
+        *(population(f"alphas-{i}", group, effort.config, "") for i, group in enumerate(alphas[:-1])),
+        population("terminal", alphas[-1], terminal, PAID_AT_THE_END),
+        *framework.chosen_and_weighed(partial(rows_of, MAIN), effort.config),
+    )
+    table = taxi_table("fair-taxi", effort, every, populations, **arguments)
+    return replace(table, paper=FAIR_TAXI, figures=draw)
+
+
+def rows_of(alphas: Sequence[float], ending: str) -> tuple[Row, ...]:
+    """A row for every α; its column is the one of that α, if there is one."""
+
+    def row(alpha: float) -> Row:
+        name = name_of(alpha)
+        return Row(name + ending, bsr(alpha), name if alpha in MAIN else None, optimum_of(alpha))
+
+    return tuple(row(alpha) for alpha in alphas)
+
+
+def taxi_table(
+    name: str,
+    effort: Effort,
+    every: Sequence[float],
+    populations: tuple[Population, ...],
+    quality: str = "mixed",
+    **arguments: Any,
+) -> Table:
+    """Any Fair-Taxi and its data of a quality, beside the exact optima of these α."""
+    taxi = FairTaxi(**arguments)
+    columns = dict(zip(REGIMES[:3], standard_objectives().values(), strict=False))
 
     def references(dataset: framework.Dataset) -> dict[str, Any]:
         returns, space = dataset.seen.returns, space_of(taxi)
@@ -86,22 +117,21 @@ def table_of(effort: Effort, alphas: Alphas, **arguments: Any) -> Table:
             }
         return found
 
+    def dataset(_: Path) -> framework.Dataset:
+        found = load_dataset("fair-taxi", episodes=effort.dataset, quality=quality, **arguments)
+        return framework.Dataset(found)
+
     return Table(
-        name="fair-taxi",
-        title="Fair-Taxi",
+        name=name,
+        title=name,
         horizon=taxi.horizon,
         effort=effort,
         columns=columns,
-        populations=(
-            *(population(f"alphas-{i}", group, effort.config, "") for i, group in enumerate(alphas[:-1])),
-            population("terminal", alphas[-1], terminal, PAID_AT_THE_END),
-        ),
-        facts={"alphas": every, "arguments": arguments},
-        dataset=lambda _: framework.Dataset(load_dataset("fair-taxi", episodes=effort.dataset, **arguments)),
+        populations=populations,
+        facts={"alphas": list(every), "quality": quality, "arguments": arguments},
+        dataset=dataset,
         play=framework.play_in(taxi, partial(quantities, taxi)),
         references=references,
-        paper=FAIR_TAXI,
-        figures=draw,
     )
 
 
@@ -110,7 +140,7 @@ def name_of(alpha: float) -> str:
 
 
 def optimum_of(alpha: float) -> str:
-    return f"exact optimum of {name_of(alpha)}"
+    return f"{OPTIMUM}{name_of(alpha)}"
 
 
 def quantities(taxi: FairTaxi, policy: Policy, returns: Returns) -> Quantities:
@@ -144,8 +174,7 @@ def exact_shares(optimum: Optimum) -> dict[str, float]:
 def draw(summary: Summary, folder: Path) -> None:
     """Shares of behaviours beside the exact ones, and quantiles of returns, for dense rewards."""
     references = summary["references"]
-    dense = {n: row for n, row in summary["rows"].items() if not n.endswith(PAID_AT_THE_END)}
-    rows = {name: row for name, row in dense.items() if row["optimum"] in references}
+    rows = {n: row for n, row in summary["rows"].items() if row["optimum"] == f"{OPTIMUM}{n}" in references}
     if not rows:
         return
     bars = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,15 @@ def populations(threshold: float, linear: Mapping[str, Objective], effort: Effor
         baseline("optidice", "optidice", rows("OptiDICE ", linear, "LSR"), cloning_row=state_only),
         baseline("fairdice", "fairdice", rows("FairDICE ", {"SER": ser()})),
         baseline("esr-iql", "esr-iql", (iql,)),
+        *framework.chosen_and_weighed(partial(main_rows, threshold), effort.config),
+    )
+
+
+def main_rows(threshold: float, ending: str) -> tuple[Row, ...]:
+    """A row for ESR, BSR(0.5) and SER each."""
+    return tuple(
+        Row(f"AETDICE {name}{ending}", bsr(alpha, threshold=threshold), name, best_for(name))
+        for name, alpha in ALPHAS.items()
     )
 
 
@@ -134,8 +144,9 @@ def maze_table(
     effort: Effort,
     targets: Int[np.ndarray, "n legs"],
     step: int,
+    quality: str = "mixed",
 ) -> Table:
-    """Any maze: its data, and the best schedules for the columns and for `more` objectives."""
+    """Any maze: its data of a quality, and the best known for the columns and for `more` objectives."""
 
     def references(dataset: Dataset) -> dict[str, Any]:
         known, best = search(maze, {**headings, **more}, targets, step)
@@ -143,11 +154,17 @@ def maze_table(
         found = {
             "data": framework.reference_of(returns, headings, samples={"returns": framework.rounded(returns)})
         }
-        for objective, mixture in best.items():
-            driven = (known.returns[mixture.rows], mixture.probabilities)
-            found[best_for(objective)] = {
-                "value": mixture.value,
-                "scores": {h: float(in_float64(column)(*driven)) for h, column in headings.items()},
+        for name, mixture in best.items():
+            recorded = best_mixture({**headings, **more}[name], returns)
+            source, better = (
+                (returns, recorded) if recorded.value > mixture.value else (known.returns, mixture)
+            )
+            mixed = (source[better.rows], better.probabilities)
+            found[best_for(name)] = {
+                "value": better.value,
+                "recorded": recorded.value,
+                "schedules_value": mixture.value,
+                "scores": {h: float(in_float64(column)(*mixed)) for h, column in headings.items()},
                 "schedules": described(known, mixture, maze.objectives),
             }
         return found
@@ -159,8 +176,8 @@ def maze_table(
         effort=effort,
         columns=headings,
         populations=(),
-        facts={"maze": name, "step": step, "legs": targets.shape[1]},
-        dataset=lambda _: Dataset(collect_point_maze(maze, effort.dataset)),
+        facts={"maze": name, "step": step, "legs": targets.shape[1], "quality": quality},
+        dataset=lambda _: Dataset(collect_point_maze(maze, effort.dataset, quality=quality)),
         play=framework.play_in(maze),
         references=references,
         interval=True,
@@ -168,8 +185,8 @@ def maze_table(
 
 
 def best_for(objective: str) -> str:
-    """The reference of an objective."""
-    return f"best schedules for {objective}"
+    """The reference of an objective: the better of the schedules and of the recorded episodes, mixed."""
+    return f"best known for {objective}"
 
 
 def search(
@@ -212,7 +229,7 @@ def schedule_table(summary: Summary) -> RenderableType:
             for part in found.get("schedules", [])
         ]
         if lines:
-            table.add_row(Text(name), f"{found['value']:.3f}", Text("\n".join(lines)))
+            table.add_row(Text(name), f"{found['schedules_value']:.3f}", Text("\n".join(lines)))
     table.columns[2].justify = "left"
     return table
 

@@ -14,7 +14,7 @@ from aetdice.studies.study import Summary
 
 BEST = "bold green"
 LARGE = 1e5
-SYMBOLS = {"beta": "β", "expectile": "τ", "temperature": "T"}
+SYMBOLS = {"beta": "β", "expectile": "τ", "temperature": "T", "sample_size": "size"}
 LEGEND = {
     False: "bold: best or tied; ± is one standard deviation over seeds",
     True: "bold: best or tied; ± is a 95 % interval of the mean, over seeds and episodes",

@@ -157,6 +157,19 @@ def with_value_stage(config: TrainingConfig, steps: int, batch: int) -> Training
     return config.adapted({f"{stage}.{name}": own[name] for stage in ("dual", "iql") for name in own})
 
 
+FROM_DATA, WEIGHED = ", n from the data", ", episodes weighed"
+
+
+def chosen_and_weighed(
+    rows: Callable[[str], tuple[Row, ...]], config: TrainingConfig, cloning_row: str | None = None
+) -> tuple[Population, Population]:
+    """AETDICE whose n is chosen from the data, and whole recorded episodes weighed; rows by their ending."""
+    return (
+        Population("n-from-data", "aetdice", rows(FROM_DATA), {}, config, cloning_row),
+        Population("episodes", "episode-weighting", rows(WEIGHED), {}, config),
+    )
+
+
 def play_in(
     env: Environment, quantities: Callable[[Policy, Returns], Quantities] = lambda *_: {}
 ) -> Callable[[Sequence[Policy], int], list[Rollouts]]:
