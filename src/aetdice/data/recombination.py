@@ -22,6 +22,8 @@ NEAR = 1.0
 """Continuous states are joined that are nearer than so many median steps."""
 SCATTER = 0.2
 """By how much of that distance states are moved at random before it is taken."""
+LEANINGS = (0.0, 1.0, 2.0, 4.0)
+"""How strongly a way leans towards actions, in nats; each keeps one of them."""
 NOWHERE = -1
 BLOCK = 1 << 14
 """Steps whose joins are looked at together."""
@@ -96,6 +98,25 @@ class Recombination:
         kept = ~ends & (row != NOWHERE) & (time + 1 < self.horizon) & (recorded_at <= time + 1)
         none = np.zeros((int(kept.sum()), self.paid.shape[1]))
         return Joins(way[kept], time[kept], row[kept], none)
+
+    def tilted(self, count: int, rng: np.random.Generator) -> Ways:
+        """Ways that join at every step, each with a leaning of its own towards some of the actions.
+
+        They cover more than what was recorded, and look at actions alone, never at what came of them.
+        """
+        actions = self.episodes.actions
+        leaning = rng.standard_normal((count, int(actions.max()) + 1)) * rng.choice(LEANINGS, (count, 1))
+        frame = self.frames[self.episodes.starts[rng.integers(len(self.episodes), size=count)]]
+        ways, going = np.full((count, self.horizon), NOWHERE), np.ones(count, bool)
+        for t in range(self.horizon):
+            found = self.visits[frame]
+            going &= found[:, 0] != NOWHERE
+            drawn = rng.gumbel(size=found.shape) + np.take_along_axis(leaning, actions[found], axis=1)
+            row = found[np.arange(count), drawn.argmax(axis=1)]
+            ways[going, t] = row[going]
+            going &= ~self._ends(row)
+            frame = self.frames[row] + 1
+        return ways[ways[:, 0] != NOWHERE]
 
     def follow(self, ways: Ways, joins: Joins) -> Ways:
         """The ways that go on as the joins say."""

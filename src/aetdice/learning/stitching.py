@@ -26,7 +26,7 @@ LEAST_GAIN = 0.2
 
 
 RANDOM = 4
-"""Episodes with random joins, per recorded one."""
+"""Episodes with random joins, per recorded one; and as many again that lean towards some actions."""
 RANDOM_JOINS = 2
 
 
@@ -47,7 +47,9 @@ def join_at_random(episodes: Episodes, horizon: int, seed: int) -> Episodes | No
         joins = parts.drawn(ways, 2 * RANDOM * len(recorded), rng)
         new = parts.follow(ways, joins)[: RANDOM * len(recorded)]
         ways = np.concatenate([recorded, new])
-    return parts.episodes_of(new) if len(new) else None
+    if not len(new):
+        return None
+    return parts.episodes_of(np.concatenate([new, parts.tilted(RANDOM * len(recorded), rng)]))
 
 
 def _stitch(parts: Recombination, objective: Objective) -> Ways | None:

@@ -156,9 +156,8 @@ def maze_table(
         }
         for name, mixture in best.items():
             recorded = best_mixture({**headings, **more}[name], returns)
-            source, better = (
-                (returns, recorded) if recorded.value > mixture.value else (known.returns, mixture)
-            )
+            better = max(recorded, mixture, key=lambda each: each.value)
+            source = returns if better is recorded else known.returns
             mixed = (source[better.rows], better.probabilities)
             found[best_for(name)] = {
                 "value": better.value,
