@@ -3,12 +3,14 @@
 import functools
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
+from aetdice.data.coding import Coding
+from aetdice.data.ends import Ends
 from aetdice.errors import InputError
 
 BLOCK = 1 << 16
@@ -42,6 +44,14 @@ class Episodes:
     objectives: tuple[str, ...]
     origin: Mapping[str, Any] | None = None
     """How to get the same dataset again, as JSON has it, if that is known."""
+    coding: Coding | None = None
+    """What columns, categories and actions are called, where a file said so."""
+    horizon: int | None = None
+    """After how many steps an episode is over at the latest, where that was said."""
+    ends: Ends = "recording"
+    """What truncation before the horizon means: the recording was cut, or the shift was over."""
+    notes: tuple[str, ...] = ()
+    """What a reader found and decided, in words."""
     starts: Int[np.ndarray, " n"] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -86,6 +96,13 @@ class Episodes:
 
     def __iter__(self) -> Iterator[Episode]:
         return (self[index] for index in range(len(self)))
+
+    def settled(self) -> "Episodes":
+        """Ends by design as terminations: nothing follows them, ν' = 0 and their mass leaves."""
+        if self.ends == "recording":
+            return self
+        over = np.ones(len(self), dtype=bool)
+        return replace(self, terminated=over, ends="recording")
 
     @property
     def steps(self) -> int:
