@@ -67,6 +67,14 @@ def load_minari(dataset_id: str) -> Episodes:
     return Episodes.from_list(_episodes(dataset), None if names is None else list(names))
 
 
+def minari_ids() -> list[str]:
+    """The datasets on this machine; none where Minari is not installed."""
+    try:
+        return list(_minari().list_local_datasets())
+    except InputError:
+        return []
+
+
 def load_minari_facts(dataset_id: str) -> dict[str, Any]:
     """What was recorded about a Minari dataset when it was written here."""
     return dict(_minari().load_dataset(dataset_id).storage.metadata.get("facts", {}))
