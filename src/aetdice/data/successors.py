@@ -61,7 +61,8 @@ def distinct_outcomes(episodes: Episodes) -> tuple[int, int] | None:
 
     None where observations or actions are continuous.
     """
-    numbered = _numbered(episodes)
+    whole = all(np.issubdtype(part.dtype, np.integer) for part in (episodes.observations, episodes.actions))
+    numbered = _numbered(episodes) if whole else None
     if numbered is None:
         return None
     _, group, _ = _distinct(episodes, numbered[0])

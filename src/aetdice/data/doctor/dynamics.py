@@ -9,7 +9,7 @@ from aetdice.data.episodes import Episodes
 from aetdice.data.successors import distinct_outcomes
 
 FEWEST = 20
-QUERIES, POINTS = 2_000, 50_000
+QUERIES, POINTS = 1_000, 20_000
 NEAR, APART = 0.1, 0.3
 """Of standard deviations: how near two steps are to count as the same, and how far apart their outcomes."""
 
@@ -117,12 +117,13 @@ def _stochastic_nearby(episodes: Episodes) -> list[Finding]:
         [_scaled(seen), _scaled(acted) if episodes.actions.dtype.kind == "f" else acted], axis=1
     )
     queries = np.linspace(0, len(rows) - 1, min(QUERIES, len(rows))).astype(np.int64)
-    distance, nearest = cKDTree(points).query(points[queries], k=2)
-    near = distance[:, 1] < NEAR * np.sqrt(points.shape[1])
+    reach = NEAR * np.sqrt(points.shape[1])
+    distance, nearest = cKDTree(points).query(points[queries], k=2, distance_upper_bound=reach)
+    near = distance[:, 1] < reach
     if near.sum() < 50:
         return []
     moved = _scaled(change)
-    apart = np.sqrt(np.mean((moved[queries] - moved[nearest[:, 1]]) ** 2, axis=1))[near]
+    apart = np.sqrt(np.mean((moved[queries[near]] - moved[nearest[near, 1]]) ** 2, axis=1))
     verdict = "look stochastic" if np.median(apart) > APART else "look deterministic"
     words = (
         f"transitions {verdict}: where two steps nearly meet ({int(near.sum()):,} pairs), what follows "

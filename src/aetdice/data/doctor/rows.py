@@ -32,9 +32,13 @@ def order_of(table: Table, columns: Columns) -> Order | None:
         return None
     step = table.load(columns.step).values.astype(np.float64)
     ids = table.load(columns.episode).values
-    if (ids[1:] == ids[:-1]).sum() == len(ids) - len(np.unique(ids)):
-        # Every id stands together, as it should: no need to sort.
-        codes = np.concatenate([[0], np.cumsum(ids[1:] != ids[:-1])])
+    blocks = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])
+    together = len(np.unique(ids[blocks])) == len(blocks)
+    if together:
+        codes = np.repeat(np.arange(len(blocks)), np.diff(blocks, append=len(ids)))
+        if np.all((np.diff(step) == 1) | (np.diff(codes) == 1)):
+            rows, none = np.arange(len(ids)), np.zeros(len(ids), bool)
+            return Order(rows, codes, step, np.zeros(len(ids), np.int64), none)  # as it should be
     else:
         _, first, codes = np.unique(ids, return_index=True, return_inverse=True)
         codes = np.argsort(np.argsort(first))[codes.reshape(-1)]
@@ -60,7 +64,9 @@ def order_of(table: Table, columns: Columns) -> Order | None:
 
 def row_findings(table: Table, columns: Columns) -> list[Finding]:
     """Everything about rows that a reader would refuse, all of it at once."""
-    return [*_gaps(table, columns), *_order(table, columns), *_early_ends(table, columns)]
+    order = order_of(table, columns)
+    found = [] if order is None else _order(table, columns, order)
+    return [*_gaps(table, columns), *found, *_early_ends(table, columns, order)]
 
 
 def _gaps(table: Table, columns: Columns) -> list[Finding]:
@@ -97,11 +103,8 @@ def _gaps(table: Table, columns: Columns) -> list[Finding]:
     return found
 
 
-def _order(table: Table, columns: Columns) -> list[Finding]:
+def _order(table: Table, columns: Columns, order: Order) -> list[Finding]:
     found = []
-    order = order_of(table, columns)
-    if order is None:
-        return []
     if order.shared.any():
         row, count = int(np.flatnonzero(order.shared)[0]), len(np.unique(order.episode[order.shared > 0]))
         words = f"{count:,} episodes share the id of an earlier one: their steps start over (--fix mends it)"
@@ -128,10 +131,9 @@ def _order(table: Table, columns: Columns) -> list[Finding]:
     return found
 
 
-def _early_ends(table: Table, columns: Columns) -> list[Finding]:
+def _early_ends(table: Table, columns: Columns, order: Order | None) -> list[Finding]:
     """Flags in mid-episode."""
     found = []
-    order = order_of(table, columns)
     if columns.episode is None:
         return []
     ids = table.load(columns.episode).values if order is None else order.episode[order.rows]
