@@ -257,8 +257,8 @@ def _has_classes(values: Shaped[np.ndarray, " rows"]) -> bool:
     """Whole numbers, few of them."""
     if not _is_whole(values):
         return False
-    low, high = values.min(), values.max()
-    return bool(high - low < MOST_CLASSES) or len(np.unique(values)) <= MOST_CLASSES
+    low, high = float(values.min()), float(values.max())
+    return high - low < MOST_CLASSES or len(np.unique(values)) <= MOST_CLASSES
 
 
 def _marked(recording: Recording, mark: str) -> set[str]:
