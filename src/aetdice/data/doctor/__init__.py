@@ -9,6 +9,7 @@ from aetdice.data.doctor.rewards import reward_findings
 from aetdice.data.doctor.rows import row_findings
 from aetdice.data.doctor.values import value_findings
 from aetdice.data.episodes import Episodes
+from aetdice.data.minari import minari_ids
 from aetdice.data.readers import TableFile, format_of, read_file
 from aetdice.errors import InputError
 
@@ -23,7 +24,7 @@ def examine(
     Rows of a table are looked at first. Only where they make episodes, their values are.
     """
     path, columns = Path(source), columns or Columns()
-    name = None if path.exists() else "minari"
+    name = "minari" if not path.exists() and str(source) in minari_ids() else None
     found: list[Finding] = []
     format_ = format_of(path, name)
     if isinstance(format_, TableFile):

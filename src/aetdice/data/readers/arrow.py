@@ -105,7 +105,7 @@ def _categories(pa: Any, chunks: Any) -> Column:
     words = encoded.dictionary.to_pylist()
     codes = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
     missing = encoded.is_null().to_numpy(zero_copy_only=False) if encoded.null_count else None
-    parsed = [_number(word) for word in words]
+    parsed = [number_in(word) for word in words]
     if words and all(number is not None for number in parsed):
         return Column(np.array(parsed, float)[codes], None, missing)
     order = sorted(range(len(words)), key=words.__getitem__)
@@ -118,7 +118,7 @@ def _categories(pa: Any, chunks: Any) -> Column:
 def check_category(column: Column, name: str, place: Callable[[int], str]) -> None:
     """`InputError` where words are numbers with a slip among them, or far too many to be categories."""
     words: Sequence[Value] = column.categories or ()
-    odd = [index for index, word in enumerate(words) if _number(str(word)) is None]
+    odd = [index for index, word in enumerate(words) if number_in(str(word)) is None]
     if len(words) >= 4 and len(odd) <= len(words) / 2:
         row = int(np.flatnonzero(np.isin(column.values, odd))[0])
         raise InputError(
@@ -132,7 +132,8 @@ def check_category(column: Column, name: str, place: Callable[[int], str]) -> No
         )
 
 
-def _number(word: str) -> float | None:
+def number_in(word: str) -> float | None:
+    """The number that a word is."""
     try:
         return float(word)
     except ValueError:

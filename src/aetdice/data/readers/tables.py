@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from aetdice.data.columns import Columns, own_names
-from aetdice.data.readers.arrow import Table
+from aetdice.data.readers.arrow import Table, number_in
 from aetdice.data.readers.base import Column, Named, Recording
 from aetdice.errors import InputError
 
@@ -105,9 +105,7 @@ def _steps(
     for index, name in enumerate(columns.rewards):
         column = table.load(name)
         if column.categories is not None:
-            raise InputError(
-                f"{table.row(0)}: reward column {name!r} holds words ({column.shown(0)}), not numbers"
-            )
+            raise _word(table, f"reward column {name!r}", column, "a number")
         rewards[:, index] = column.values
         gaps.append(missing_in(column))
     actions = [table.load(name) for name in columns.actions]
@@ -127,6 +125,13 @@ def _steps(
     return rewards, actions, closing
 
 
+def _word(table: Table, what: str, column: Column, expected: str) -> InputError:
+    """Where the first word stands in a column that should have none."""
+    odd = [index for index, word in enumerate(column.categories or ()) if number_in(str(word)) is None]
+    row = int(np.flatnonzero(np.isin(column.values, odd))[0])
+    return InputError(f"{table.row(row)}: {what} is {column.shown(row)}, not {expected}")
+
+
 def missing_in(column: Column) -> Bool[np.ndarray, " rows"] | None:
     if column.values.dtype.kind != "f":
         return column.missing
@@ -141,9 +146,7 @@ def _flag(table: Table, name: str | None, closing: Bool[np.ndarray, " rows"]) ->
         return np.zeros(table.rows, bool)
     column = table.load(name)
     if column.categories is not None:
-        raise InputError(
-            f"{table.row(0)}: column {name!r} holds {column.shown(0)}, not true and false or 0 and 1"
-        )
+        raise _word(table, f"column {name!r}", column, "true or false, 0 or 1")
     gap = missing_in(column)
     if gap is not None and (lost := np.flatnonzero(gap & ~closing)).size:
         raise InputError(f"{table.row(int(lost[0]))}: column {name!r} is missing")
@@ -203,8 +206,10 @@ def _check_steps(table: Table, name: str, starts: Int[np.ndarray, " n"]) -> None
     """Every episode counts its steps from the same number, by one."""
     column = table.load(name)
     gap = missing_in(column)
-    if column.categories is not None or gap is not None:
-        row = 0 if gap is None else int(np.flatnonzero(gap)[0])
+    if column.categories is not None:
+        raise _word(table, f"step column {name!r}", column, "a whole number")
+    if gap is not None:
+        row = int(np.flatnonzero(gap)[0])
         raise InputError(f"{table.row(row)}: step column {name!r} is {column.shown(row)}, not a whole number")
     jumps = np.diff(column.values.astype(np.float64))
     jumps[starts[1:] - 1] = 1
