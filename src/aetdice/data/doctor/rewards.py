@@ -9,6 +9,7 @@ from aetdice.data.doctor.findings import Finding
 from aetdice.data.episodes import Episodes
 
 ROWS = 20_000
+MOST_PRODUCTS, INDICATORS = 200, 16
 BETTER, EXPLAINED = 4.0, 0.5
 """A shift is reported if the other row's step explains this share, and leaves this much less unexplained."""
 
@@ -41,8 +42,8 @@ def _copies(episodes: Episodes) -> list[Finding]:
 def _shifted(episodes: Episodes) -> list[Finding]:
     """Is a reward explained by the step of the row before, or after, much better than by its own?
 
-    Least squares on observation and action; a reward that depends on neither, or on both rows alike
-    (slowly changing observations), is not reported.
+    Least squares on observation, action and their products; a reward that depends on neither, or on
+    both rows alike (slowly changing observations), is not reported.
     """
     long = episodes.lengths >= 3
     if not long.any():
@@ -86,17 +87,23 @@ def _within(counts: Int[np.ndarray, " n"]) -> Int[np.ndarray, " rows"]:
 def _features(
     episodes: Episodes, rows: Int[np.ndarray, " k"], frames: Int[np.ndarray, " k"]
 ) -> Float[np.ndarray, "k f"]:
+    """Observations, their squares, actions, and as many products of the two as can be fitted."""
     observed = episodes.observations[frames].reshape(len(rows), -1)
-    parts = [_one_hot(observed[:, i]) for i in range(observed.shape[1])]
     acted = episodes.actions[rows].reshape(len(rows), -1)
-    parts += [_one_hot(acted[:, i]) for i in range(acted.shape[1])]
-    return np.concatenate([np.ones((len(rows), 1)), *parts], axis=1)
+    wide = max(1, min(INDICATORS, MOST_PRODUCTS // observed.shape[1]))
+    seen = np.concatenate([_one_hot(observed[:, i], wide) for i in range(observed.shape[1])], axis=1)
+    if observed.dtype.kind == "f":
+        seen = np.concatenate([seen, seen**2], axis=1)
+    done = np.concatenate([_one_hot(acted[:, i], INDICATORS) for i in range(acted.shape[1])], axis=1)
+    most = min(MOST_PRODUCTS, len(rows) // 20) // done.shape[1]
+    products = (seen[:, :most, None] * done[:, None, :]).reshape(len(rows), -1)
+    return np.concatenate([np.ones((len(rows), 1)), seen, done, products], axis=1)
 
 
-def _one_hot(values: Float[np.ndarray, " k"] | Int[np.ndarray, " k"]) -> Float[np.ndarray, "k f"]:
+def _one_hot(values: Float[np.ndarray, " k"] | Int[np.ndarray, " k"], most: int) -> Float[np.ndarray, "k f"]:
     """Whole numbers as indicators of the commonest, others standardised."""
     if values.dtype.kind in "iu":
-        common = np.argsort(-np.bincount(values - values.min()))[:16] + values.min()
+        common = np.argsort(-np.bincount(values - values.min()))[:most] + values.min()
         return (values[:, None] == common[None]).astype(np.float64)
     spread = float(values.std()) or 1.0
     return ((values - values.mean()) / spread).astype(np.float64)[:, None]

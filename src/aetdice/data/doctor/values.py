@@ -93,7 +93,9 @@ def _odd(episodes: Episodes, column: Numbers, where: str) -> list[Finding]:
     if max(abs(low), abs(high)) > LARGE:
         words = f"reaches {values[row]:g} ({place}), half of its values lie in {first:g} to {third:g}"
         return [Finding("scale", "warning", where, words)]
-    if distance > FAR * spread and np.mean(np.abs(sample - median) > FAR * spread) < 1e-3:
+    if distance > FAR * spread and np.sum(np.abs(sample - median) > FAR * spread) <= max(
+        3, len(sample) // 1000
+    ):
         words = f"reaches {values[row]:g} ({place}), far from the rest ({first:g} to {third:g})"
         return [Finding("outlier", "warning", where, words)]
     distinct = sample[np.concatenate([[True], np.diff(sample) > 0])]
