@@ -338,3 +338,12 @@ def test_convert_writes_once(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(arguments)
     assert "exists; delete it or choose another name" in capsys.readouterr().err
+
+
+def test_types_that_a_csv_shows_late_are_seen(tmp_path):
+    rows = [f"{index // 10},{index % 10},3,1,1.5" for index in range(100_000)]
+    rows[-1] = rows[-1].replace(",3,1,", ",0.5,1,")
+    (tmp_path / "log.csv").write_text("episode,step,obs,action,reward\n" + "\n".join(rows))
+    found = load_dataset(tmp_path / "log.csv")
+    assert found.observations.dtype == np.float32
+    assert found.observations[-1, 0] == 0.5

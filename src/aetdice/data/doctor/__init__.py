@@ -10,7 +10,8 @@ from aetdice.data.doctor.rows import row_findings
 from aetdice.data.doctor.values import value_findings
 from aetdice.data.episodes import Episodes
 from aetdice.data.minari import minari_ids
-from aetdice.data.readers import TableFile, format_of, read_file
+from aetdice.data.readers import TableFile, finished, format_of
+from aetdice.data.readers.tables import recording_of
 from aetdice.errors import InputError
 
 __all__ = ["Finding", "Report", "examine", "examine_episodes"]
@@ -27,6 +28,7 @@ def examine(
     name = "minari" if not path.exists() and str(source) in minari_ids() else None
     found: list[Finding] = []
     format_ = format_of(path, name)
+    table = None
     if isinstance(format_, TableFile):
         table = format_.table(path)
         try:
@@ -37,7 +39,10 @@ def examine(
             raise InputError(f"{source} has no rows")
         found += row_findings(table, full)
     try:
-        episodes = read_file(path, columns, ends=ends, horizon=horizon, format=name)
+        # In one expression: a recording that is kept would hold the actions a second time.
+        episodes = finished(
+            format_.read(path, columns) if table is None else recording_of(table, columns), ends, horizon
+        )
     except InputError as error:
         if not found:
             found.append(Finding("refused", "error", "", str(error)))

@@ -9,7 +9,7 @@ from aetdice.data.episodes import Episodes
 from aetdice.data.successors import distinct_outcomes
 
 FEWEST = 20
-QUERIES, POINTS = 1_000, 20_000
+QUERIES, POINTS, NEIGHBOURS = 1_000, 20_000, 8
 NEAR, APART = 0.1, 0.3
 """Of standard deviations: how near two steps are to count as the same, and how far apart their outcomes."""
 
@@ -118,12 +118,15 @@ def _stochastic_nearby(episodes: Episodes) -> list[Finding]:
     )
     queries = np.linspace(0, len(rows) - 1, min(QUERIES, len(rows))).astype(np.int64)
     reach = NEAR * np.sqrt(points.shape[1])
-    distance, nearest = cKDTree(points).query(points[queries], k=2, distance_upper_bound=reach)
-    near = distance[:, 1] < reach
+    distance, nearest = cKDTree(points).query(points[queries], k=NEIGHBOURS, distance_upper_bound=reach)
+    there = distance < reach
+    # Steps of one episode are near each other without telling anything.
+    there &= episode[np.minimum(nearest, len(rows) - 1)] != episode[queries][:, None]
+    near, other = there.any(axis=1), nearest[np.arange(len(queries)), there.argmax(axis=1)]
     if near.sum() < 50:
         return []
     moved = _scaled(change)
-    apart = np.sqrt(np.mean((moved[queries[near]] - moved[nearest[near, 1]]) ** 2, axis=1))
+    apart = np.sqrt(np.mean((moved[queries[near]] - moved[other[near]]) ** 2, axis=1))
     verdict = "look stochastic" if np.median(apart) > APART else "look deterministic"
     words = (
         f"transitions {verdict}: where two steps nearly meet ({int(near.sum()):,} pairs), what follows "

@@ -57,7 +57,12 @@ class Csv(TableFile):
         parse = csv.ParseOptions(delimiter=signs[0].decode())
         convert = csv.ConvertOptions(null_values=MISSING, strings_can_be_null=True)
         try:
-            return csv.read_csv(path, parse_options=parse, convert_options=convert)
+            try:
+                # Block by block takes a third of the memory, but fixes types by the first block.
+                with csv.open_csv(path, parse_options=parse, convert_options=convert) as blocks:
+                    return blocks.read_all()
+            except pa.ArrowInvalid:
+                return csv.read_csv(path, parse_options=parse, convert_options=convert)
         except pa.ArrowException as error:
             line = _bad_line(csv, path, signs[0].decode())
             place = f"{path}" if line is None else f"{path}, line {line}"
