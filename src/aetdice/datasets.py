@@ -105,9 +105,14 @@ def _load_file(
     elif format == "minari" or (format is None and data in minari_ids()):
         name = "minari"
     else:
+        known = ", ".join(COLLECTORS)
+        if path.suffix or len(path.parts) > 1:
+            raise InputError(
+                f"there is no file {data}, no environment of that name ({known}), and no such Minari dataset "
+                "on this machine"
+            )
         raise InputError(
-            f"there is no file {data}, no environment of that name ({', '.join(COLLECTORS)}), and no such "
-            "Minari dataset on this machine"
+            f"there is no environment {data!r} (known: {known}), and no file or Minari dataset of that name"
         )
     found = read_file(path, columns, ends=ends, horizon=horizon, format=name)
     origin: dict[str, Any] = {"file": str(path), **(found.origin or {}), "ends": found.ends}
@@ -161,8 +166,8 @@ def dataset_of(origin: Mapping[str, Any]) -> Episodes:
     if "file" in origin:
         options = {key: value for key, value in origin.items() if key != "file"}
         return load_dataset(origin["file"], **options)
-    known = {key: value for key, value in origin.items() if key not in ("env", "arguments")}
-    return load_dataset(origin["env"], **known, **origin["arguments"])
+    episodes, quality = origin.get("episodes"), origin.get("quality")
+    return _collect(origin["env"], origin["seed"], episodes, quality, origin["arguments"])
 
 
 def environment_of(origin: Mapping[str, Any] | None) -> Environment | BatchedEnvironment:

@@ -26,8 +26,8 @@ READABLE = (1, 2)
 OLD_FOURIER = 8
 Observation = ArrayLike | Mapping[str, Any]
 """Numbers; or, of a policy with a coding, numbers and categories, by place or by name."""
-Action = int | float | str | tuple[Any, ...] | Float[np.ndarray, " a"]
-"""A number, a vector, or what the log calls it."""
+Action = int | Float[np.ndarray, " a"] | Any
+"""A number, a vector, or what the log calls it: a word, or a tuple of words and numbers."""
 
 
 @dataclass(eq=False)
