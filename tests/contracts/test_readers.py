@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,13 @@ import pytest
 from pyarrow import csv, parquet
 from support.d4morl import trajectory, write
 from support.logs import COLUMNS, DISTRICTS, log_columns, log_episodes
+from support.refusals import complaint
 from support.training import parameters, tiny_run
 
 from aetdice import Episode, Episodes, InputError, load_dataset, load_policy, load_run, resume
 from aetdice.cli import main
 from aetdice.data import FORMATS, Coding, Columns, coding_from, read_file
+from aetdice.datasets import dataset_of
 from aetdice.envs.mujoco import find_body
 
 PARTS = ("observations", "actions", "rewards", "lengths", "terminated", "truncated")
@@ -347,3 +350,62 @@ def test_types_that_a_csv_shows_late_are_seen(tmp_path):
     found = load_dataset(tmp_path / "log.csv")
     assert found.observations.dtype == np.float32
     assert found.observations[-1, 0] == 0.5
+
+
+def test_a_minari_folder_is_read_where_it_lies(tmp_path):
+    log = log_episodes()
+    written(tmp_path, "minari", log)
+    (tmp_path / "minari" / "test" / "log-v0").rename(tmp_path / "moved")
+    assert same(load_dataset(tmp_path / "moved"), log)
+
+
+def test_missing_pyarrow_is_named(tmp_path, monkeypatch):
+    (tmp_path / "log.csv").write_text("x\n1\n")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InputError, match=r"pip install 'aetdice\[tables\]'"):
+        load_dataset(tmp_path / "log.csv")
+
+
+SHORT = (
+    "--set network.hidden=8 dual.steps=4 dual.batch=8 extraction.steps=4 extraction.batch=8 dual.refit=none"
+)
+
+
+@pytest.mark.trains
+def test_a_log_is_trained_on_from_the_command_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    csv.write_csv(pa.table(log_columns()), "log.csv")
+    columns = ["--columns", "actions=send", "rewards=served,waited"]
+    main(
+        [
+            "train",
+            "log.csv",
+            *columns,
+            "--ends",
+            "shift",
+            "--horizon",
+            "9",
+            "--objective",
+            "esr",
+            "--out",
+            "run",
+        ]
+        + SHORT.split()
+    )
+    said = capsys.readouterr().out
+    assert "actions: 2 classes: go, stay" in said
+    assert "horizon: 9 steps" in said
+    request = json.loads(Path("run/config.json").read_text())
+    assert (request["horizon"], request["dataset"]["ends"]) == (9, "shift")
+    assert request["dataset"]["origin"]["columns"]["rewards"] == ["served", "waited"]
+    assert json.loads(Path("run/result.json").read_text())["score"] is None
+    assert load_policy("run/policy-0.npz").coding is not None
+    assert "which has no environment to act in" in complaint(capsys, "evaluate", "run")
+    main(["resume", "run", "--json"])
+    assert json.loads(capsys.readouterr().out)["objective"].startswith("ESR")
+
+
+def test_an_environment_s_name_and_its_option_are_the_same():
+    taxi = {"size": 3, "origins": ((0, 0), (2, 2)), "destinations": ((0, 1), (2, 1)), "start": (1, 1)}
+    data = load_dataset("fair-taxi", episodes=5, horizon=5, **taxi)
+    assert dataset_of(json.loads(json.dumps(data.origin))).sha256 == data.sha256
