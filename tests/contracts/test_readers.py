@@ -376,22 +376,8 @@ def test_a_log_is_trained_on_from_the_command_line(tmp_path, capsys, monkeypatch
     monkeypatch.chdir(tmp_path)
     csv.write_csv(pa.table(log_columns()), "log.csv")
     columns = ["--columns", "actions=send", "rewards=served,waited"]
-    main(
-        [
-            "train",
-            "log.csv",
-            *columns,
-            "--ends",
-            "shift",
-            "--horizon",
-            "9",
-            "--objective",
-            "esr",
-            "--out",
-            "run",
-        ]
-        + SHORT.split()
-    )
+    options = ["--ends", "shift", "--horizon", "9", "--objective", "esr", "--out", "run", *SHORT.split()]
+    main(["train", "log.csv", *columns, *options])
     said = capsys.readouterr().out
     assert "actions: 2 classes: go, stay" in said
     assert "horizon: 9 steps" in said

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from aetdice.data.columns import Columns
 from aetdice.data.doctor.findings import Finding
 from aetdice.data.readers.arrow import Table
-from aetdice.data.readers.tables import missing_in
+from aetdice.data.readers.checks import missing_in
 from aetdice.errors import InputError
 
 

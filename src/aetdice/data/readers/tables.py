@@ -7,11 +7,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
 from aetdice.data.columns import Columns, own_names
-from aetdice.data.readers.arrow import Table, number_in
+from aetdice.data.readers.arrow import Table
 from aetdice.data.readers.base import Column, Named, Recording
+from aetdice.data.readers.checks import MEND, check_closing, check_flags, check_steps, missing_in, word_in
 from aetdice.errors import InputError
-
-MEND = "aetdice doctor FILE --fix OUT mends it"
 
 
 def recording_of(table: Table, given: Columns) -> Recording:
@@ -28,19 +27,19 @@ def recording_of(table: Table, given: Columns) -> Recording:
     starts = _starts(table, ids, closing, terminated | truncated)
     rows = np.diff(starts, append=table.rows)
     lasts = starts + rows - 1
-    _check_closing(table, closing, lasts)
+    check_closing(table, closing, lasts)
     if columns.step is not None:
-        _check_steps(table, columns.step, starts)
+        check_steps(table, columns.step, starts)
     closed = closing[lasts]
     lengths = rows - closed
     if (empty := np.flatnonzero(lengths == 0)).size:
         raise InputError(f"{table.row(int(starts[empty[0]]))}: the episode has no step, only an observation")
     ends = lasts - closed
     for name, flags in (("terminated", terminated), ("truncated", truncated)):
-        _check_flags(table, name, flags, ends)
+        check_flags(table, name, flags, ends)
 
     def where(episode: int, step: int) -> str:
-        known = "" if ids is None else f"{_shown(ids, int(starts[episode]))}"
+        known = "" if ids is None else ids.shown(int(starts[episode]))
         return f"{table.row(int(starts[episode]) + step)} (episode {known or episode}, step {step})"
 
     follows = dict(zip(columns.observations, columns.next_observations, strict=False))
@@ -105,7 +104,7 @@ def _steps(
     for index, name in enumerate(columns.rewards):
         column = table.load(name)
         if column.categories is not None:
-            raise _word(table, f"reward column {name!r}", column, "a number")
+            raise word_in(table, f"reward column {name!r}", column, "a number")
         rewards[:, index] = column.values
         gaps.append(missing_in(column))
     actions = [table.load(name) for name in columns.actions]
@@ -125,28 +124,12 @@ def _steps(
     return rewards, actions, closing
 
 
-def _word(table: Table, what: str, column: Column, expected: str) -> InputError:
-    """Where the first word stands in a column that should have none."""
-    odd = [index for index, word in enumerate(column.categories or ()) if number_in(str(word)) is None]
-    row = int(np.flatnonzero(np.isin(column.values, odd))[0])
-    return InputError(f"{table.row(row)}: {what} is {column.shown(row)}, not {expected}")
-
-
-def missing_in(column: Column) -> Bool[np.ndarray, " rows"] | None:
-    if column.values.dtype.kind != "f":
-        return column.missing
-    nan = np.isnan(column.values)
-    if column.missing is not None:
-        nan |= column.missing
-    return nan if nan.any() else None
-
-
 def _flag(table: Table, name: str | None, closing: Bool[np.ndarray, " rows"]) -> Bool[np.ndarray, " rows"]:
     if name is None:
         return np.zeros(table.rows, bool)
     column = table.load(name)
     if column.categories is not None:
-        raise _word(table, f"column {name!r}", column, "true or false, 0 or 1")
+        raise word_in(table, f"column {name!r}", column, "true or false, 0 or 1")
     gap = missing_in(column)
     if gap is not None and (lost := np.flatnonzero(gap & ~closing)).size:
         raise InputError(f"{table.row(int(lost[0]))}: column {name!r} is missing")
@@ -182,64 +165,10 @@ def _starts(
     if again.any():
         row = int(starts[order[1:][again].min()])
         raise InputError(
-            f"{table.row(row)}: episode {_shown(ids, row)} goes on here after other episodes; its rows must "
+            f"{table.row(row)}: episode {ids.shown(row)} goes on here after other episodes; its rows must "
             f"stand together ({MEND})"
         )
     return starts
-
-
-def _shown(ids: Column, row: int) -> str:
-    return ids.shown(row)
-
-
-def _check_closing(table: Table, closing: Bool[np.ndarray, " rows"], lasts: Int[np.ndarray, " n"]) -> None:
-    inside = closing.copy()
-    inside[lasts] = False
-    if inside.any():
-        row = int(np.flatnonzero(inside)[0])
-        raise InputError(
-            f"{table.row(row)}: action and rewards are missing, which only the last row of an episode may do"
-        )
-
-
-def _check_steps(table: Table, name: str, starts: Int[np.ndarray, " n"]) -> None:
-    """Every episode counts its steps from the same number, by one."""
-    column = table.load(name)
-    gap = missing_in(column)
-    if column.categories is not None:
-        raise _word(table, f"step column {name!r}", column, "a whole number")
-    if gap is not None:
-        row = int(np.flatnonzero(gap)[0])
-        raise InputError(f"{table.row(row)}: step column {name!r} is {column.shown(row)}, not a whole number")
-    jumps = np.diff(column.values.astype(np.float64))
-    jumps[starts[1:] - 1] = 1
-    if (wrong := np.flatnonzero(jumps != 1)).size:
-        row = int(wrong[0]) + 1
-        before, here = column.shown(row - 1), column.shown(row)
-        kind = (
-            "is repeated" if jumps[row - 1] == 0
-            else f"comes after step {before}: the rows are out of order" if jumps[row - 1] < 0
-            else f"comes after step {before}: a step is missing, or {name!r} does not count steps (step=- "
-            "then leaves it out)"
-        )  # fmt: skip
-        raise InputError(f"{table.row(row)}: step {here} {kind}{'' if jumps[row - 1] > 0 else f' ({MEND})'}")
-    first = column.values[starts]
-    if (other := np.flatnonzero(first != first[0])).size:
-        row = int(starts[other[0]])
-        raise InputError(
-            f"{table.row(row)}: the episode begins with step {column.shown(row)}, but the first one with "
-            f"{column.shown(0)}: its beginning is missing"
-        )
-
-
-def _check_flags(
-    table: Table, name: str, flags: Bool[np.ndarray, " rows"], ends: Int[np.ndarray, " n"]
-) -> None:
-    inside = flags.copy()
-    inside[ends] = False
-    if inside.any():
-        row = int(np.flatnonzero(inside)[0])
-        raise InputError(f"{table.row(row)}: {name} here, but the episode goes on")
 
 
 def _with_next(
