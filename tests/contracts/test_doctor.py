@@ -55,6 +55,10 @@ def missing_observation(log):
     log.loc[at(log, 5, 9), "obs_x"] = np.nan
 
 
+def missing_step(log):
+    log.loc[at(log, 5, 9), "step"] = np.nan
+
+
 def infinite(log):
     log.loc[at(log, 3, 4), "obs_x"] = np.inf
 
@@ -87,6 +91,7 @@ def early_cut(log):
 ROWS = {
     "missing": (missing, "line 36 (episode 3, step 4)", "column 'reward_b': 1 values are missing"),
     "missing ": (missing_observation, "line 61 (episode 5, step 9)", "column 'obs_x': 1 values are missing"),
+    "missing  ": (missing_step, "line 61 (episode 5, step missing)", "column 'step': 1 values are missing"),
     "infinite": (infinite, "line 36 (episode 3, step 4)", "column 'obs_x': 1 values are infinite"),
     "order": (swapped, "line 25 (episode 2, step 4)", "rows are out of order at"),
     "repeated step": (repeated, "line 26 (episode 2, step 3)", "1 steps are repeated"),
@@ -267,6 +272,14 @@ def test_episodes_that_share_an_id_are_told_apart(tmp_path, capsys):
     main(["doctor", str(tmp_path / "bad.csv"), "--fix", str(tmp_path / "mended.csv")])
     assert "30 episodes that shared an id have one of their own" in capsys.readouterr().out
     assert load_dataset(tmp_path / "mended.csv").sha256 == load_dataset(tmp_path / "good.csv").sha256
+
+
+def test_rows_without_a_step_are_not_sorted(tmp_path, capsys):
+    log = healthy()
+    missing_step(log)
+    log.to_csv(tmp_path / "log.csv", index=False)
+    said = complaint(capsys, "doctor", str(tmp_path / "log.csv"), "--fix", str(tmp_path / "out.csv"))
+    assert "without whole episode and step columns nothing tells the right order" in said
 
 
 def test_nothing_is_written_where_nothing_can_be_mended(tmp_path, capsys):

@@ -47,7 +47,7 @@ class Train:
     out: Path
     """Folder for config, metrics, checkpoint, policies and result."""
     goal: SweptObjective
-    data: tyro.conf.Positional[str | None] = None
+    data: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="DATA")] = None
     """A file or folder of logged episodes, a Minari id on this machine, or an environment's name."""
     env: Literal[*COLLECTORS] | None = None  # type: ignore[valid-type]
     """The environment whose own dataset to learn from (default fair-taxi, without DATA)."""

@@ -29,7 +29,7 @@ def mend(source: Path, columns: Columns, target: Path) -> list[str]:
     columns = columns.guessed(table.names)
     order = order_of(table, columns)
     if order is None or columns.episode is None:
-        raise InputError(f"{source}: without an episode and a step column nothing tells the right order")
+        raise InputError(f"{source}: without whole episode and step columns nothing tells the right order")
     done: list[str] = []
     if order.shared.any():
         count = len(np.unique(order.episode[order.shared > 0]))

@@ -30,8 +30,10 @@ def order_of(table: Table, columns: Columns) -> Order | None:
     """Rows by episode and step; None where nothing says what the step is."""
     if columns.episode is None or columns.step is None:
         return None
-    step = table.load(columns.step).values.astype(np.float64)
-    ids = table.load(columns.episode).values
+    steps, names = table.load(columns.step), table.load(columns.episode)
+    if steps.categories is not None or any(missing_in(each) is not None for each in (steps, names)):
+        return None
+    step, ids = steps.values.astype(np.float64), names.values
     blocks = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])
     together = len(np.unique(ids[blocks])) == len(blocks)
     if together:
@@ -79,7 +81,7 @@ def _gaps(table: Table, columns: Columns) -> list[Finding]:
         closing = None if gap is None else gap if closing is None or name == steps[0] else closing & gap
         if closing is None:
             break
-    flags = [name for name in (columns.terminated, columns.truncated) if name]
+    flags = [name for name in (columns.episode, columns.step, columns.terminated, columns.truncated) if name]
     for name in (*steps, *columns.observations, *columns.next_observations, *flags):
         try:
             column = table.load(name)
@@ -87,7 +89,11 @@ def _gaps(table: Table, columns: Columns) -> list[Finding]:
             found.append(Finding("column", "error", name, str(error)))
             continue
         gap = missing_in(column)
-        if gap is not None and closing is not None and name not in columns.observations:
+        if (
+            gap is not None
+            and closing is not None
+            and name in (*steps, columns.terminated, columns.truncated)
+        ):
             gap = gap & ~closing
         if gap is not None and gap.any():
             row, count = int(np.flatnonzero(gap)[0]), int(gap.sum())
