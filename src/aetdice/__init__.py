@@ -3,7 +3,7 @@
 import importlib.util
 
 from aetdice.config import TrainingConfig
-from aetdice.data import Episode, Episodes, augment
+from aetdice.data import Columns, Episode, Episodes, augment
 from aetdice.datasets import load_dataset, make_env
 from aetdice.errors import InputError
 from aetdice.evaluation import Evaluation, Policy, VectorPolicy, load_policy, make_objective
@@ -29,6 +29,7 @@ from aetdice.objectives import (
 __version__ = versions()["aetdice"]
 
 __all__ = [
+    "Columns",
     "Comparison",
     "Episode",
     "Episodes",

@@ -1,15 +1,18 @@
-"""Environments and their own datasets by name."""
+"""Datasets: files and tables of one's own, Minari's, and the environments' own by name."""
 
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from aetdice.behaviours import collect_body
 from aetdice.behaviours.collection import QUALITIES as BODY_QUALITIES
 from aetdice.behaviours.collection import TRAJECTORIES
-from aetdice.data import Episodes
+from aetdice.data import Columns, Episodes, read_file, read_table
+from aetdice.data.minari import minari_ids
 from aetdice.envs import ENVIRONMENTS, IDS, FiniteEnvironment
 from aetdice.envs.batched import BatchedEnvironment
 from aetdice.envs.environment import Environment
@@ -68,19 +71,88 @@ def make_env(name: str, **arguments: Any) -> Environment | BatchedEnvironment:
 
 
 def load_dataset(
-    name: str,
+    data: Any,
     *,
+    columns: Columns | Mapping[str, Any] | None = None,
+    ends: str | None = None,
+    format: str | None = None,
     episodes: int | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     quality: str | None = None,
     **arguments: Any,
 ) -> Episodes:
-    """An environment's own dataset, collected from a seed: equal seeds give equal episodes.
+    """The episodes of a file, a table, a Minari id on this machine, or an environment's name.
 
-    `quality` is mixed (the default) or shifts for Fair-Taxi and the mazes; expert (the default),
-    amateur or unstable for the D4MORL bodies. Further arguments go to the environment. The dataset
-    remembers its origin, so a run on it can be resumed and evaluated.
+    Of a file or table (docs/your-data.md) `columns` says which column is what, `ends` what truncated
+    ends are (shift or recording), `horizon` how long an episode can last; what is not said is decided
+    from the data, and `notes` of the dataset say how. Of an environment's own dataset, `episodes` and
+    `seed` say what to collect (equal seeds give equal episodes), and further arguments go to the
+    environment. `quality` is mixed (the default) or shifts for Fair-Taxi and the mazes; expert (the
+    default), amateur or unstable for the D4MORL bodies.
     """
+    how = {"columns": columns, "ends": ends, "format": format}
+    what = {"episodes": episodes, "seed": seed, "quality": quality}
+    if not isinstance(data, str | PathLike):
+        _refuse("a table", {**what, "format": format}, arguments, "horizon")
+        return read_table(data, _columns(columns), ends=ends, horizon=arguments.get("horizon"))
+    if isinstance(data, str) and name_of_environment(data) is not None:
+        _refuse(f"the environment {data}", how, {})
+        return _collect(data, 0 if seed is None else seed, episodes, quality, arguments)
+    _refuse(f"the file {data}", what, arguments, "horizon")
+    return _load_file(str(data), _columns(columns), ends, arguments.get("horizon"), format)
+
+
+def _load_file(
+    data: str, columns: Columns, ends: str | None, horizon: int | None, format: str | None
+) -> Episodes:
+    path = Path(data)
+    if path.exists():
+        path, name = path.resolve(), format
+    elif format == "minari" or (format is None and data in minari_ids()):
+        name = "minari"
+    else:
+        known = ", ".join(COLLECTORS)
+        if path.suffix or len(path.parts) > 1:
+            raise InputError(
+                f"there is no file {data}, no environment of that name ({known}), and no such Minari dataset "
+                "on this machine"
+            )
+        raise InputError(
+            f"there is no environment {data!r} (known: {known}), and no file or Minari dataset of that name"
+        )
+    found = read_file(path, columns, ends=ends, horizon=horizon, format=name)
+    origin: dict[str, Any] = {"file": str(path), **(found.origin or {}), "ends": found.ends}
+    origin |= {key: value for key, value in (("horizon", horizon), ("format", name)) if value is not None}
+    return dataclasses.replace(found, origin=origin)
+
+
+def _columns(given: Columns | Mapping[str, Any] | None) -> Columns:
+    if given is None or isinstance(given, Columns):
+        return given or Columns()
+    return Columns.from_record(given)
+
+
+def name_of_environment(data: str) -> str | None:
+    """The short name of the environment that is meant; a file of the same name goes first."""
+    if Path(data).exists():
+        return None
+    try:
+        return short_name(data)
+    except InputError:
+        return None
+
+
+def _refuse(what: str, options: Mapping[str, Any], arguments: Mapping[str, Any], *known: str) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    given += [name for name in arguments if name not in known]
+    if given:
+        raise InputError(f"{what} takes no {given[0]}")
+
+
+def _collect(
+    name: str, seed: int, episodes: int | None, quality: str | None, arguments: Mapping[str, Any]
+) -> Episodes:
+    """An environment's own dataset; it remembers its origin, so a run on it can be resumed and evaluated."""
     short = short_name(name)
     if short not in COLLECTORS:
         raise InputError(f"{short} has no dataset of its own; those that have: {', '.join(COLLECTORS)}")
@@ -92,15 +164,23 @@ def load_dataset(
 
 
 def dataset_of(origin: Mapping[str, Any]) -> Episodes:
-    """The dataset with this origin, collected again."""
-    known = {key: value for key, value in origin.items() if key not in ("env", "arguments")}
-    return load_dataset(origin["env"], **known, **origin["arguments"])
+    """The dataset with this origin, read or collected again."""
+    if "file" in origin:
+        options = {key: value for key, value in origin.items() if key != "file"}
+        return load_dataset(origin["file"], **options)
+    episodes, quality = origin.get("episodes"), origin.get("quality")
+    return _collect(origin["env"], origin["seed"], episodes, quality, origin["arguments"])
 
 
 def environment_of(origin: Mapping[str, Any] | None) -> Environment | BatchedEnvironment:
     """The environment that a dataset comes from."""
     if origin is None:
         raise InputError("the data of this run came from Python, so its environment is not known")
+    if "file" in origin:
+        raise InputError(
+            f"the data of this run is the file {origin['file']}, which has no environment to act in: its "
+            "verdict is in result.json, and in Python run.evaluate(env) takes an environment of yours"
+        )
     return make_env(origin["env"], **origin["arguments"])
 
 

@@ -11,11 +11,20 @@ import tyro
 from rich.console import Console
 
 from aetdice.algorithms import ALGORITHMS
+from aetdice.cli.data import LogOptions, show
 from aetdice.cli.options import ObjectiveOptions, TaxiOptions
 from aetdice.config import TrainingConfig, parse_setting
-from aetdice.datasets import COLLECTORS, QUALITIES, environment_of, load_dataset, space_of
+from aetdice.data import Episodes
+from aetdice.datasets import (
+    COLLECTORS,
+    QUALITIES,
+    environment_of,
+    load_dataset,
+    name_of_environment,
+    space_of,
+)
 from aetdice.errors import InputError
-from aetdice.evaluation import make_objectives
+from aetdice.evaluation import make_objectives, swept_objectives
 from aetdice.evaluation.scores import EPISODES, SEED
 from aetdice.files import versions, write_json
 from aetdice.learning.folder import REQUEST, RESULT, read_result
@@ -23,6 +32,7 @@ from aetdice.learning.loading import load_run
 from aetdice.learning.run import Run, summarise
 from aetdice.learning.trackers import TensorBoard, Tracker, WeightsAndBiases
 from aetdice.learning.training import resume, train
+from aetdice.objectives import Objective
 from aetdice.report.tables import evaluation_table, training_table
 
 
@@ -38,13 +48,16 @@ class SweptObjective(ObjectiveOptions):
 
 @dataclass(frozen=True)
 class Train:
-    """Learn a policy from an environment's own dataset; several values of an option are a sweep."""
+    """Learn a policy from a log or an environment's own dataset; several values of an option are a sweep."""
 
     out: Path
     """Folder for config, metrics, checkpoint, policies and result."""
     goal: SweptObjective
-    env: Literal[*COLLECTORS] = "fair-taxi"  # type: ignore[valid-type]
-    """Whose dataset to learn from."""
+    data: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="DATA")] = None
+    """A file or folder of logged episodes, a Minari id on this machine, or an environment's name."""
+    env: Literal[*COLLECTORS] | None = None  # type: ignore[valid-type]
+    """The environment whose own dataset to learn from (default fair-taxi, without DATA)."""
+    log: LogOptions = LogOptions()
     algorithm: Literal[*ALGORITHMS] = "aetdice"  # type: ignore[valid-type]
     """optidice is linear and fairdice SER, discounted; esr-iql is ESR; bc is cloning."""
     beta: tuple[float, ...] | None = None
@@ -65,8 +78,8 @@ class Train:
     """Settings by name, for example dual.annealing=0.3 network.hidden=256,256."""
     dataset_episodes: int | None = None
     """Episodes to collect (default: the environment's own number)."""
-    dataset_seed: int = 0
-    """Of the collection."""
+    dataset_seed: int | None = None
+    """Of the collection (default 0)."""
     dataset: Literal[*QUALITIES] | None = None  # type: ignore[valid-type]
     """Quality of the data: mixed (default) or shifts; of a body's, expert (default), amateur or unstable."""
     episodes: int = EPISODES
@@ -85,19 +98,13 @@ class Train:
         if self.episodes < 1:
             raise InputError(f"at least one evaluation episode is needed, not {self.episodes}")
         config = self.training_config()
-        dataset = load_dataset(
-            self.env,
-            episodes=self.dataset_episodes,
-            seed=self.dataset_seed,
-            quality=self.dataset,
-            **self.taxi.arguments_for(self.env),
-        )
-        env = environment_of(dataset.origin)
+        dataset = self.load()
+        objectives, horizon = self.aims(dataset)
         run = train(
             dataset,
-            make_objectives(self.goal.given(), env),
+            objectives,
             algorithm=self.algorithm,
-            horizon=env.horizon,
+            horizon=horizon,
             beta=self.beta,
             expectile=self.expectile,
             temperature=self.temperature,
@@ -110,6 +117,36 @@ class Train:
             notes={"command": ["aetdice", *sys.argv[1:]], "episodes": self.episodes},
         )
         _finish(run, self.out, self.json)
+
+    def load(self) -> Episodes:
+        """The dataset; what was decided about a log is shown."""
+        if self.data is not None and self.env is not None:
+            raise InputError(f"DATA is {self.data} and --env {self.env}; give one of them")
+        name = self.data or self.env or "fair-taxi"
+        own = name_of_environment(name)
+        arguments = self.taxi.arguments_for(own) if own else self.log.horizon_of(self.taxi.arguments())
+        dataset = load_dataset(
+            name,
+            **self.log.given(),
+            episodes=self.dataset_episodes,
+            seed=self.dataset_seed,
+            quality=self.dataset,
+            **arguments,
+        )
+        show(*dataset.notes, to_stderr=self.json)
+        return dataset
+
+    def aims(self, dataset: Episodes) -> tuple[list[Objective], int]:
+        """The objectives and the horizon: the environment's, or what the log shows."""
+        if dataset.origin is not None and "env" in dataset.origin:
+            env = environment_of(dataset.origin)
+            return make_objectives(self.goal.given(), env), env.horizon
+        horizon = dataset.horizon or int(dataset.lengths.max())
+        kept = "a tenth of the episodes, where there are settings to choose between"
+        share = self.training_config().trainer.holdout
+        kept = kept if share is None else f"{share:.0%} of the episodes"
+        show(f"horizon: {horizon} steps; held out for choosing: {kept}", to_stderr=self.json)
+        return swept_objectives(self.goal.given(), len(dataset.objectives), horizon), horizon
 
     def training_config(self) -> TrainingConfig:
         """The file's settings, then those of the command line."""
@@ -192,8 +229,12 @@ class Evaluate:
 
 def _finish(run: Run, folder: Path, as_json: bool) -> None:
     """Evaluate all members, write the result and show it."""
-    env = environment_of(run.request["dataset"]["origin"])
-    scored = summarise(run, env, space_of(env), run.request["notes"].get("episodes", EPISODES))
+    origin = run.request["dataset"]["origin"]
+    if "file" in origin:
+        scored = summarise(run)
+    else:
+        env = environment_of(origin)
+        scored = summarise(run, env, space_of(env), run.request["notes"].get("episodes", EPISODES))
     result = {**scored, "config": run.request}
     write_json(folder / RESULT, result)
     if as_json:

@@ -34,7 +34,11 @@ class Transitions:
 
 
 def augment(episodes: Episodes, utility: Utility, horizon: int) -> Transitions:
-    """The dataset on augmented states, Σ_t r̃_t = F(R) - F(0) for every episode."""
+    """The dataset on augmented states, Σ_t r̃_t = F(R) - F(0) for every episode.
+
+    An end by design (`ends="shift"`) is a termination here.
+    """
+    episodes = episodes.settled()
     check_horizon(episodes, horizon)
     accrued, next_accrued = accrue(episodes)
     frames = np.arange(episodes.steps) + np.repeat(np.arange(len(episodes)), episodes.lengths)
@@ -84,6 +88,7 @@ def censoring_weights(episodes: Episodes, horizon: int) -> Float[np.ndarray, " h
     censored by t; without cuts it is N. It assumes that cuts do not depend on the behaviour (D14 of
     docs/paper.md).
     """
+    episodes = episodes.settled()
     censored = episodes.truncated & ~episodes.terminated & (episodes.lengths < horizon)
     going_on = (
         len(episodes)

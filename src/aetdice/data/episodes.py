@@ -3,12 +3,14 @@
 import functools
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 
+from aetdice.data.coding import Coding
+from aetdice.data.ends import Ends
 from aetdice.errors import InputError
 
 BLOCK = 1 << 16
@@ -42,6 +44,14 @@ class Episodes:
     objectives: tuple[str, ...]
     origin: Mapping[str, Any] | None = None
     """How to get the same dataset again, as JSON has it, if that is known."""
+    coding: Coding | None = None
+    """What columns, categories and actions are called, where a file said so."""
+    horizon: int | None = None
+    """After how many steps an episode is over at the latest, where that was said."""
+    ends: Ends = "recording"
+    """What truncation before the horizon means: the recording was cut, or the shift was over."""
+    notes: tuple[str, ...] = ()
+    """What a reader found and decided, in words."""
     starts: Int[np.ndarray, " n"] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -70,12 +80,11 @@ class Episodes:
     @classmethod
     def joined(cls, datasets: Sequence["Episodes"]) -> "Episodes":
         """All episodes of several datasets of one kind."""
+        parts = ("observations", "actions", "rewards", "lengths", "terminated", "truncated")
         every: dict[str, Any] = {
-            part.name: np.concatenate([getattr(one, part.name) for one in datasets])
-            for part in fields(cls)
-            if part.init and part.name not in ("objectives", "origin")
+            part: np.concatenate([getattr(one, part) for one in datasets]) for part in parts
         }
-        return cls(**every, objectives=datasets[0].objectives)
+        return replace(datasets[0], **every, origin=None)
 
     def select(self, rows: Int[np.ndarray, " k"]) -> "Episodes":
         """Some of the episodes, in the order given."""
@@ -84,14 +93,15 @@ class Episodes:
         steps = np.repeat(self.starts[rows], lengths) + within
         inside = np.arange((lengths + 1).sum()) - np.repeat(np.cumsum(lengths + 1) - lengths - 1, lengths + 1)
         frames = np.repeat(self.starts[rows] + rows, lengths + 1) + inside
-        return Episodes(
+        return replace(
+            self,
             observations=self.observations[frames],
             actions=self.actions[steps],
             rewards=self.rewards[steps],
             lengths=lengths,
             terminated=self.terminated[rows],
             truncated=self.truncated[rows],
-            objectives=self.objectives,
+            origin=None,
         )
 
     def __len__(self) -> int:
@@ -113,6 +123,17 @@ class Episodes:
 
     def __iter__(self) -> Iterator[Episode]:
         return (self[index] for index in range(len(self)))
+
+    def settled(self) -> "Episodes":
+        """Ends by design as terminations: nothing follows them, ν' = 0 and their mass leaves.
+
+        Those of the longest episodes stay truncated as well: that is the clock's doing, not a state's.
+        """
+        if self.ends == "recording":
+            return self
+        over = np.ones(len(self), dtype=bool)
+        longest = self.lengths >= (self.horizon or self.lengths.max())
+        return replace(self, terminated=over, truncated=self.truncated & longest, ends="recording")
 
     @property
     def steps(self) -> int:

@@ -5,6 +5,7 @@ Minari's other storage, Arrow, cannot hold vector rewards.
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -55,21 +56,35 @@ def save_minari(
 
 
 def load_minari(dataset_id: str) -> Episodes:
-    """The episodes of a local Minari dataset; scalar rewards are one objective."""
-    minari = _minari()
-    try:
-        dataset = minari.load_dataset(dataset_id)
-    except FileNotFoundError as error:
-        raise InputError(f"there is no local Minari dataset {dataset_id!r}; minari list local") from error
-    except Exception as error:  # whatever Minari raises at a damaged dataset
-        raise InputError(f"the Minari dataset {dataset_id!r} cannot be read: {error}") from error
+    """The episodes of a local Minari dataset, by id or folder; scalar rewards are one objective."""
+    dataset = _open(dataset_id)
     names = dataset.storage.metadata.get("objectives")
     return Episodes.from_list(_episodes(dataset), None if names is None else list(names))
 
 
+def _open(dataset_id: str) -> Any:
+    minari = _minari()
+    try:
+        if (Path(dataset_id) / "main_data.hdf5").is_file():
+            return minari.MinariDataset(dataset_id)
+        return minari.load_dataset(dataset_id)
+    except FileNotFoundError as error:
+        raise InputError(f"there is no local Minari dataset {dataset_id!r}; minari list local") from error
+    except Exception as error:  # whatever Minari raises at a damaged dataset
+        raise InputError(f"the Minari dataset {dataset_id!r} cannot be read: {error}") from error
+
+
+def minari_ids() -> list[str]:
+    """The datasets on this machine; none where Minari is not installed."""
+    try:
+        return list(_minari().list_local_datasets())
+    except InputError:
+        return []
+
+
 def load_minari_facts(dataset_id: str) -> dict[str, Any]:
     """What was recorded about a Minari dataset when it was written here."""
-    return dict(_minari().load_dataset(dataset_id).storage.metadata.get("facts", {}))
+    return dict(_open(dataset_id).storage.metadata.get("facts", {}))
 
 
 def _episodes(dataset: Any) -> Iterator[Episode]:

@@ -7,6 +7,7 @@ goes on as another ends with the return of the other.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -147,14 +148,15 @@ class Recombination:
         observations[places] = recorded[self.frames[rows]]
         observations[np.cumsum(lengths + 1) - 1] = recorded[self.frames[last] + 1]
         terminated = self._ends(last)
-        return Episodes(
+        return replace(
+            self.episodes,
             observations=observations,
             actions=self.episodes.actions[rows],
             rewards=self.episodes.rewards[rows],
             lengths=lengths,
             terminated=terminated,
             truncated=~terminated,
-            objectives=self.episodes.objectives,
+            origin=None,
         )
 
 

@@ -56,6 +56,21 @@ def pooled_outcomes(part: Episodes, model: Episodes) -> Outcomes | None:
     return Outcomes(observations, rewards, ends, probability)
 
 
+def distinct_outcomes(episodes: Episodes) -> tuple[int, int] | None:
+    """How many states and actions were seen more than once, and how many of them led to different outcomes.
+
+    None where observations or actions are continuous.
+    """
+    whole = all(np.issubdtype(part.dtype, np.integer) for part in (episodes.observations, episodes.actions))
+    numbered = _numbered(episodes) if whole else None
+    if numbered is None:
+        return None
+    _, group, _ = _distinct(episodes, numbered[0])
+    counts = np.bincount(numbered[0])
+    outcomes = np.bincount(group, minlength=len(counts))
+    return int(np.sum(counts > 1)), int(np.sum((counts > 1) & (outcomes > 1)))
+
+
 def _distinct(
     model: Episodes, seen: Int[np.ndarray, " steps"]
 ) -> tuple[Int[np.ndarray, " k"], Int[np.ndarray, " k"], Float[np.ndarray, " k"]]:

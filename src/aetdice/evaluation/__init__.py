@@ -9,6 +9,7 @@ from aetdice.evaluation.scores import (
     make_objective,
     make_objectives,
     standard_objectives,
+    swept_objectives,
     utility_threshold,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "sample_returns",
     "sample_returns_of",
     "standard_objectives",
+    "swept_objectives",
     "utility_threshold",
 ]

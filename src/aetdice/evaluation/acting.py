@@ -1,6 +1,8 @@
 """Acting in many episodes at once: accrued reward, time and randomness are remembered here."""
 
 import secrets
+from collections.abc import Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -9,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 from numpy.typing import ArrayLike
 
-from aetdice.data import Transform
+from aetdice.data import Coding, Transform
 from aetdice.errors import InputError
 from aetdice.networks import Categorical, Encoder, PolicyNetwork
 
@@ -44,9 +46,11 @@ class VectorPolicy:
         count: int,
         seed: int | None = None,
         greedy: bool = False,
+        coding: Coding | None = None,
     ) -> None:
         if count < 1:
             raise InputError(f"at least one episode is needed, not {count}")
+        self._coding = coding
         self._network, self._transform, self._greedy = network, transform, greedy
         self._key = jax.random.key(secrets.randbits(32) if seed is None else seed)
         self._waiting = False
@@ -66,24 +70,30 @@ class VectorPolicy:
         self.time = np.where(rows, 0, self.time)
         self._waiting = self._waiting and which is not None
 
-    def act(self, observations: ArrayLike) -> Shaped[np.ndarray, "n *a"]:
-        """An action per episode: sampled, because optima of SER and AET are stochastic; or greedy."""
+    def act(self, observations: ArrayLike | Sequence[Any]) -> Shaped[np.ndarray, "n *a"]:
+        """An action per episode: sampled, because optima of SER and AET are stochastic; or greedy.
+
+        With a coding, observations may hold categories, and actions are what the log calls them.
+        """
         if self._waiting:
             raise InputError("act was called twice: first tell observe what the last action brought")
         horizon = self._network.encoder.horizon
         if np.any(self.time >= horizon):
             raise InputError(f"the episode is over: the policy was trained for {horizon} steps; call reset")
-        shown = check_observations(self._network.encoder, observations, self.count)
+        shown = check_observations(self._network.encoder, self._encoded(observations), self.count)
         self._key, key = jax.random.split(self._key)
         accrued = jnp.asarray(self.accrued, jnp.float32)
         actions = sample_actions(self._network, shown, accrued, jnp.asarray(self.time), key, self._greedy)
         self._waiting = True
-        return np.asarray(actions)
+        return np.asarray(actions) if self._coding is None else self._coding.decode(np.asarray(actions))
+
+    def _encoded(self, observations: Any) -> Any:
+        return observations if self._coding is None else self._coding.encode(observations)
 
     def observe(
         self,
         rewards: ArrayLike,
-        next_observations: ArrayLike | None = None,
+        next_observations: ArrayLike | Sequence[Any] | None = None,
         ended: Bool[np.ndarray, " n"] | None = None,
     ) -> None:
         """Remember what the last actions brought; a policy with a transform is told the raw rewards."""
@@ -93,7 +103,7 @@ class VectorPolicy:
             raise InputError("this policy transforms rewards: give observe the next observation, too")
         raw = values = numbers(rewards, "rewards").astype(np.float64)
         if self._transform is not None and next_observations is not None:
-            seen = numbers(next_observations, "observations").astype(np.float64)
+            seen = numbers(self._encoded(next_observations), "observations").astype(np.float64)
             try:
                 values = self._transform(raw, seen.reshape(self.count, -1))
             except (ValueError, IndexError) as error:

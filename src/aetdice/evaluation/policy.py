@@ -1,6 +1,7 @@
 """A policy: it acts three ways, and travels as one file."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 from numpy.typing import ArrayLike
 
-from aetdice.data import Transform, transform_from
+from aetdice.data import Coding, Transform, coding_from, transform_from
 from aetdice.errors import InputError
 from aetdice.evaluation.acting import VectorPolicy, numbers, sample_actions
 from aetdice.files import read_arrays, write_arrays
@@ -23,6 +24,10 @@ FORMAT = 2
 READABLE = (1, 2)
 """Format 1, of version 0.1, called Fourier features `waves` and `frequencies`."""
 OLD_FOURIER = 8
+Observation = ArrayLike | Mapping[str, Any]
+"""Numbers; or, of a policy with a coding, numbers and categories, by place or by name."""
+Action = int | Float[np.ndarray, " a"] | Any
+"""A number, a vector, or what the log calls it: a word, or a tuple of words and numbers."""
 
 
 @dataclass(eq=False)
@@ -38,6 +43,8 @@ class Policy:
     details: dict[str, Any] = field(default_factory=dict)
     transform: Transform | None = None
     """What makes the rewards it is told those that it was trained with."""
+    coding: Coding | None = None
+    """What categories and actions are called in the data; then it is told and says those names."""
     _episode: VectorPolicy | None = field(init=False, repr=False, default=None)
 
     @property
@@ -80,7 +87,7 @@ class Policy:
 
     def vectorised(self, count: int, *, seed: int | None = None, greedy: bool = False) -> VectorPolicy:
         """The policy in `count` episodes at once, each with its own memory."""
-        return VectorPolicy(self.network, self.transform, count, seed, greedy)
+        return VectorPolicy(self.network, self.transform, count, seed, greedy, self.coding)
 
     def reset(
         self, observation: ArrayLike | None = None, *, seed: int | None = None, greedy: bool = False
@@ -92,17 +99,27 @@ class Policy:
         del observation
         self._episode = self.vectorised(1, seed=seed, greedy=greedy)
 
-    def act(self, observation: ArrayLike) -> int | Float[np.ndarray, " a"]:
-        """An action: a number where actions are discrete, else a vector."""
-        self._episode = self._episode or self.vectorised(1)
-        action = self._episode.act(numbers(observation, "observations")[None])[0]
-        return int(action) if self.discrete else action
+    def act(self, observation: Observation) -> Action:
+        """An action: a number where actions are discrete, else a vector.
 
-    def observe(self, reward: ArrayLike, next_observation: ArrayLike | None = None) -> None:
+        A policy from a log with categories is told them and answers with the log's own words;
+        observations may then also be mappings by column.
+        """
+        self._episode = self._episode or self.vectorised(1)
+        action = self._episode.act(self._alone(observation))[0]
+        return int(action) if isinstance(action, np.integer) else action
+
+    def _alone(self, observation: Observation) -> Any:
+        """One observation as a batch of one."""
+        if self.coding is not None or isinstance(observation, Mapping):
+            return [observation]
+        return numbers(observation, "observations")[None]
+
+    def observe(self, reward: ArrayLike, next_observation: Observation | None = None) -> None:
         """Remember what the last action brought; a policy with a transform is told the raw reward."""
         if self._episode is None:
             raise InputError("observe was called before act")
-        following = None if next_observation is None else numbers(next_observation, "observations")[None]
+        following = None if next_observation is None else self._alone(next_observation)
         self._episode.observe(numbers(reward, "rewards")[None], following)
 
     @property
@@ -138,6 +155,7 @@ class Policy:
             },
             "details": self.details,
             "transform": None if self.transform is None else self.transform.record(),
+            "coding": None if self.coding is None else self.coding.record(),
         }
         if isinstance(head, GaussianMixture):
             arrays |= {"low": head.low, "high": head.high}
@@ -163,7 +181,9 @@ def load_policy(path: Path | str) -> Policy:
             raise ValueError(f"format {description['format']}, not {FORMAT}")
         record = description.get("transform")
         transform = None if record is None else transform_from(record)
-        return Policy(_rebuild(arrays, description), dict(description["details"]), transform)
+        coded = description.get("coding")
+        coding = None if coded is None else coding_from(coded)
+        return Policy(_rebuild(arrays, description), dict(description["details"]), transform, coding)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{path.name} is not a policy that this version can read: {error}") from error
 

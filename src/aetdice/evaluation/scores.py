@@ -92,14 +92,19 @@ def make_objective(name: str, env: AnyEnvironment, **options: Any) -> Objective:
 
 def make_objectives(options: Mapping[str, Any], env: AnyEnvironment) -> list[Objective]:
     """The objectives that a command line or a file describes: lists of α or ρ are a sweep."""
+    return swept_objectives(options, len(env.objectives), env.horizon, utility_threshold(env))
+
+
+def swept_objectives(
+    options: Mapping[str, Any], objectives: int, horizon: int, threshold: float = 1.0
+) -> list[Objective]:
+    """The same for data without an environment."""
     options = {name: value for name, value in options.items() if value is not None}
     if options.get("objective") in CONTINUED:
-        options.setdefault("threshold", utility_threshold(env))
+        options.setdefault("threshold", threshold)
     swept = {name: options.pop(name) for name in SWEPT if isinstance(options.get(name), list | tuple)}
     return [
-        described_objective(
-            {**options, **dict(zip(swept, values, strict=True))}, len(env.objectives), env.horizon
-        )
+        described_objective({**options, **dict(zip(swept, values, strict=True))}, objectives, horizon)
         for values in itertools.product(*swept.values())
     ]
 

@@ -54,8 +54,10 @@ def train(
     _check_kinds(dataset, objective)
     started = time.perf_counter()
     config = config or TrainingConfig()
+    horizon = dataset.horizon if horizon is None else horizon
     objectives = [objective] if isinstance(objective, Objective) else list(objective)
-    seen = dataset if transform is None else transform_episodes(dataset, transform)
+    seen = dataset.settled()  # the parts that a setup cuts off do not know how episodes end
+    seen = seen if transform is None else transform_episodes(seen, transform)
     own = {"beta": beta, "expectile": expectile, "temperature": temperature, "sample_size": sample_size}
     sweeps: dict[str, Values | None] = {**own}
     setup = set_up(
@@ -86,6 +88,8 @@ def train(
         if out is not None:  # not before: the folder may hold another run
             write_request(Path(out), request)
         members = train_members(setup, state, checkpointing, transform)
+    for policy in (policy for member in members for policy in member.acting):
+        policy.coding = dataset.coding
     seconds = time.perf_counter() - started
     selections = select_members(members)
     run = Run(members, selections, algorithm, config, setup.horizon, seconds, seen.returns, request)
@@ -105,8 +109,11 @@ def resume(folder: Path | str, progress: Progress | bool = True, trackers: Seque
         raise InputError(
             f"the {part} of {folder} came from Python: call aetdice.train again with the same arguments"
         )
+    dataset = dataset_of(origin)
+    if dataset.sha256 != request["dataset"]["sha256"]:
+        raise InputError(f"the data of {folder} has changed since it was begun: {_named(origin)}")
     return train(
-        dataset_of(origin),
+        dataset,
         [objective_from(record) for record in records],
         algorithm=request["algorithm"],
         horizon=request["horizon"],
@@ -135,6 +142,10 @@ def _check_kinds(dataset: Any, objective: Any) -> None:
             )
 
 
+def _named(origin: Mapping[str, Any]) -> str:
+    return str(origin.get("file", origin.get("env")))
+
+
 def _described(dataset: Episodes) -> dict[str, Any]:
     return {
         "origin": None if dataset.origin is None else dict(dataset.origin),
@@ -142,6 +153,9 @@ def _described(dataset: Episodes) -> dict[str, Any]:
         "episodes": len(dataset),
         "steps": dataset.steps,
         "objectives": list(dataset.objectives),
+        "ends": dataset.ends,
+        "coding": None if dataset.coding is None else dataset.coding.record(),
+        "notes": list(dataset.notes),
     }
 
 

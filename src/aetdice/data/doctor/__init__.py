@@ -1,0 +1,55 @@
+"""`examine`: everything that is wrong or odd about a log, before anything is learned from it."""
+
+from pathlib import Path
+
+from aetdice.data.columns import Columns
+from aetdice.data.doctor.dynamics import dynamics_findings
+from aetdice.data.doctor.findings import Finding, Report
+from aetdice.data.doctor.rewards import reward_findings
+from aetdice.data.doctor.rows import row_findings
+from aetdice.data.doctor.values import value_findings
+from aetdice.data.episodes import Episodes
+from aetdice.data.minari import minari_ids
+from aetdice.data.readers import TableFile, finished, format_of
+from aetdice.data.readers.tables import recording_of
+from aetdice.errors import InputError
+
+__all__ = ["Finding", "Report", "examine", "examine_episodes"]
+
+
+def examine(
+    source: str | Path, columns: Columns | None = None, *, ends: str | None = None, horizon: int | None = None
+) -> Report:
+    """The report on a file; what no reader can make sense of raises `InputError`.
+
+    Rows of a table are looked at first. Only where they make episodes, their values are.
+    """
+    path, columns = Path(source), columns or Columns()
+    name = "minari" if not path.exists() and str(source) in minari_ids() else None
+    found: list[Finding] = []
+    format_ = format_of(path, name)
+    table = None
+    if isinstance(format_, TableFile):
+        table = format_.table(path)
+        try:
+            full = columns.guessed(table.names)
+        except InputError as error:
+            raise InputError(f"{source}: {error}") from error
+        if table.rows == 0:
+            raise InputError(f"{source} has no rows")
+        found += row_findings(table, full)
+    try:
+        # In one expression: a recording that is kept would hold the actions a second time.
+        episodes = finished(
+            format_.read(path, columns) if table is None else recording_of(table, columns), ends, horizon
+        )
+    except InputError as error:
+        if not found:
+            found.append(Finding("refused", "error", "", str(error)))
+        return Report(str(source), (), tuple(found))
+    return Report(str(source), episodes.notes, (*found, *examine_episodes(episodes, ends is not None)))
+
+
+def examine_episodes(episodes: Episodes, said: bool = True) -> tuple[Finding, ...]:
+    """What is odd about episodes that can be learned from; `said` is whether their ends were."""
+    return (*value_findings(episodes), *reward_findings(episodes), *dynamics_findings(episodes, said))

@@ -1,0 +1,215 @@
+"""Formats that hold whole arrays: NumPy archives, the native store, Minari, D4MORL."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Shaped
+
+from aetdice.data.columns import Columns, numbered
+from aetdice.data.d4morl import read_d4morl
+from aetdice.data.episodes import Episodes
+from aetdice.data.minari import load_minari, load_minari_facts, save_minari
+from aetdice.data.pickles import iterate_pickle
+from aetdice.data.readers.arrow import Table
+from aetdice.data.readers.base import Column, Format, Named, Recording, Saved, facts_of, saved_with
+from aetdice.data.readers.tables import recording_of
+from aetdice.data.store import MANIFEST, load_episodes, load_facts, save_episodes
+from aetdice.errors import InputError
+from aetdice.files import read_arrays, write_arrays
+
+ARRAYS = ("observations", "actions", "rewards", "lengths", "terminated", "truncated")
+D4MORL_HORIZON = 500
+
+
+def recording_from(episodes: Episodes, source: str, columns: Columns) -> Recording:
+    """Arrays column by column, so that the same is decided about them as about a table."""
+    names = {}
+    for role in ("observations", "actions", "rewards"):
+        array = getattr(episodes, role)
+        if array.ndim > 2:
+            raise InputError(
+                f"{source}: {role} have shape {array.shape[1:]} per step; images are not learned from: "
+                "give a vector of features instead"
+            )
+        width = 1 if array.ndim == 1 else array.shape[1]
+        names[role] = getattr(columns, role) or numbered(role, width)
+        if len(names[role]) != width:
+            raise InputError(f"{source}: columns name {len(names[role])} {role}, but there are {width}")
+    frames = episodes.observations.reshape(len(episodes.observations), -1)
+    actions = episodes.actions.reshape(episodes.steps, -1)
+    return Recording(
+        source=source,
+        lengths=episodes.lengths,
+        terminated=episodes.terminated,
+        truncated=episodes.truncated,
+        last=np.ones(len(episodes), bool),
+        observations=_named(names["observations"], frames),
+        actions=_named(names["actions"], actions),
+        rewards=episodes.rewards,
+        objectives=names["rewards"] if columns.rewards else episodes.objectives,
+        where=lambda episode, step: f"{source}, episode {episode}, step {step}",
+        columns=replace(columns, observations=names["observations"], actions=names["actions"]),
+        frames=frames,
+    )
+
+
+def _named(names: tuple[str, ...], array: Shaped[np.ndarray, "rows k"]) -> list[Named]:
+    return [
+        Named(name, lambda index=index: Column(array[:, index]))  # type: ignore[misc]
+        for index, name in enumerate(names)
+    ]
+
+
+class Archive(Format):
+    """A NumPy archive of plain arrays.
+
+    Either `lengths` and one observation more than steps per episode, as this package writes it; or
+    one row per step in every array, with `terminals`, `timeouts`, `episode` or `next_observations`.
+    """
+
+    name = "npz"
+    words = "a NumPy archive of plain arrays"
+
+    def recognises(self, path: Path) -> bool:
+        return path.is_file() and path.suffix.lower() == ".npz"
+
+    def read(self, path: Path, columns: Columns) -> Recording | Saved:
+        try:
+            arrays = read_arrays(path)
+        except ValueError as error:
+            raise InputError(f"{path} is {error}") from error
+        if "lengths" not in arrays:
+            return recording_of(_flat(arrays, str(path)), columns)
+        if lost := [name for name in ARRAYS if name not in arrays]:
+            raise InputError(f"{path} has no array {lost[0]!r}; it has {', '.join(arrays)}")
+        try:
+            facts = json.loads(arrays["facts"].tobytes()) if "facts" in arrays else {}
+            names = arrays.get("objectives", np.array([f"r{i}" for i in range(arrays["rewards"].shape[-1])]))
+            found = Episodes(
+                **{name: arrays[name] for name in ARRAYS if name != "rewards"},  # type: ignore[arg-type]
+                rewards=arrays["rewards"].astype(np.float64),
+                objectives=tuple(map(str, names.tolist())),
+            )
+        except (InputError, ValueError, TypeError, IndexError) as error:
+            raise InputError(f"{path}: {error}") from error
+        return saved_with(found, facts) or recording_from(found, str(path), columns)
+
+    def write(self, path: Path, episodes: Episodes) -> None:
+        text = np.frombuffer(json.dumps(facts_of(episodes)).encode(), np.uint8)
+        arrays = {name: getattr(episodes, name) for name in ARRAYS}
+        write_arrays(path, {**arrays, "objectives": np.array(episodes.objectives), "facts": text})
+
+
+def _flat(arrays: Mapping[str, Shaped[np.ndarray, "..."]], source: str) -> Table:
+    """Arrays with one row per step as a table: a column for every entry."""
+    columns: dict[str, Column] = {}
+    rows: int | None = None
+    for name, array in arrays.items():
+        if array.ndim == 0:
+            continue
+        if array.ndim > 2:
+            raise InputError(
+                f"{source}: {name!r} has shape {array.shape}; images are not learned from: give a vector of "
+                "features instead"
+            )
+        if rows is not None and len(array) != rows:
+            raise InputError(f"{source}: {name!r} has {len(array)} rows, but the arrays before it {rows}")
+        rows = len(array)
+        for label, values in _entries(name, array):
+            columns[label] = _column(values)
+    if not columns:
+        raise InputError(f"{source} holds no arrays")
+    return Table(source, tuple(columns), rows or 0, columns.__getitem__)
+
+
+def _entries(name: str, array: Shaped[np.ndarray, "..."]) -> list[tuple[str, Any]]:
+    if array.ndim == 1:
+        return [(name, array)]
+    return [(f"{name}_{index}", array[:, index]) for index in range(array.shape[1])]
+
+
+def _column(values: Shaped[np.ndarray, " rows"]) -> Column:
+    if values.dtype.kind in "biuf":
+        return Column(values)
+    words, codes = np.unique(values.astype(str), return_inverse=True)
+    return Column(codes.reshape(-1), tuple(words.tolist()))
+
+
+class Store(Format):
+    """The package's own folder of memory-mapped arrays."""
+
+    name = "store"
+    words = "the native episode store, a folder"
+
+    def recognises(self, path: Path) -> bool:
+        return (path / MANIFEST).is_file()
+
+    def read(self, path: Path, columns: Columns) -> Recording | Saved:
+        episodes = load_episodes(path)
+        return saved_with(episodes, load_facts(path)) or recording_from(episodes, str(path), columns)
+
+    def write(self, path: Path, episodes: Episodes) -> None:
+        save_episodes(path, episodes, facts=facts_of(episodes))
+
+
+class Minari(Format):
+    """A Minari dataset on this machine, by id or by folder."""
+
+    name = "minari"
+    words = "a Minari dataset (HDF5), by its id"
+
+    def recognises(self, path: Path) -> bool:
+        return (path / "data" / "main_data.hdf5").is_file() or (path / "main_data.hdf5").is_file()
+
+    def read(self, path: Path, columns: Columns) -> Recording | Saved:
+        folder = path / "data" if (path / "data").is_dir() else path
+        return self.read_id(str(folder) if folder.is_dir() else str(path), columns)
+
+    def read_id(self, dataset_id: str, columns: Columns) -> Recording | Saved:
+        try:
+            episodes = load_minari(dataset_id)
+        except InputError as error:
+            raise InputError(f"{dataset_id}: {error}") from error
+        facts = load_minari_facts(dataset_id)
+        return saved_with(episodes, facts) or recording_from(episodes, dataset_id, columns)
+
+    def write(self, path: Path, episodes: Episodes) -> None:
+        save_minari(str(path), episodes, facts=facts_of(episodes))
+
+
+class D4morl(Format):
+    """A pickle of D4MORL, read without unpickling."""
+
+    name = "d4morl"
+    words = "a pickle of D4MORL, read without running anything"
+
+    def recognises(self, path: Path) -> bool:
+        return path.is_file() and path.suffix.lower() in (".pkl", ".pickle")
+
+    def read(self, path: Path, columns: Columns) -> Recording:
+        return recording_from(read_d4morl(path, _Sizes(path, columns)), str(path), columns)
+
+    def write(self, path: Path, episodes: Episodes) -> None:
+        del episodes
+        raise InputError(f"{path}: pickles are read, not written, since one can run anything; choose npz")
+
+
+class _Sizes:
+    """The layout that a file's own first trajectory has."""
+
+    name = "first trajectory"
+    horizon = D4MORL_HORIZON
+
+    def __init__(self, path: Path, columns: Columns) -> None:
+        first = next(iter(iterate_pickle(path)), None)
+        if not isinstance(first, Mapping):
+            raise InputError(f"{path}: D4MORL's files hold a list of dicts, one per trajectory")
+        shapes = {key: np.shape(first.get(key, ())) for key in ("observations", "actions", "raw_rewards")}
+        if lost := [key for key, shape in shapes.items() if len(shape) != 2]:
+            raise InputError(f"{path}, trajectory 0: it has no array {lost[0]!r} with a row per step")
+        self.observation_size, self.action_size = shapes["observations"][1], shapes["actions"][1]
+        self.objectives = columns.rewards or tuple(f"r{i}" for i in range(shapes["raw_rewards"][1]))

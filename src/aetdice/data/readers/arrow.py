@@ -1,0 +1,155 @@
+"""Arrow tables: column by column into NumPy. The only file that knows pyarrow's types."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Shaped
+
+from aetdice.data.coding import Value
+from aetdice.data.readers.base import Column
+from aetdice.errors import InputError
+
+MOST_CATEGORIES = 256
+ROWS = 1 << 20
+
+
+class Table(NamedTuple):
+    """A table whose columns are read one at a time, so that few of them are in memory."""
+
+    source: str
+    names: tuple[str, ...]
+    rows: int
+    load: Callable[[str], Column]
+    first: int | None = None
+    """The line of the first row, where lines are what a reader of the file would count."""
+    ends: str | None = None
+    """What the file says of truncated ends, if it does."""
+
+    def row(self, row: int) -> str:
+        counted = f"row {row}" if self.first is None else f"line {row + self.first}"
+        return f"{self.source}, {counted}"
+
+
+def pyarrow() -> Any:
+    """The package, or how to install it."""
+    try:
+        import pyarrow as pa
+        import pyarrow.compute
+    except ImportError as error:
+        raise InputError(f"pyarrow is not installed ({error}); pip install 'aetdice[tables]'") from error
+    return pa
+
+
+def table_from(arrow: Any, source: str = "the table") -> Table:
+    """An Arrow table, whose parts are in memory already."""
+    return Table(
+        source,
+        tuple(arrow.column_names),
+        arrow.num_rows,
+        lambda name: column_from(arrow.column(name), name, source),
+    )
+
+
+def as_table(data: Any) -> Table:
+    """A pandas or Polars frame or anything else that speaks Arrow; a table is left as it is."""
+    pa = pyarrow()
+    try:
+        return table_from(pa.table(data))
+    except (pa.ArrowException, TypeError, ValueError, KeyError) as error:
+        raise InputError(
+            f"this {type(data).__name__} cannot be read as a table: {first_line(error)}"
+        ) from error
+
+
+def column_from(chunks: Any, name: str, source: str) -> Column:
+    """A column of numbers or of categories; `InputError` for what is neither."""
+    pa = pyarrow()
+    kind = chunks.type
+    if pa.types.is_dictionary(kind):
+        chunks, kind = chunks.cast(kind.value_type), kind.value_type
+    if pa.types.is_null(kind):
+        chunks, kind = chunks.cast(pa.float64()), pa.float64()
+    if pa.types.is_decimal(kind):
+        chunks, kind = chunks.cast(pa.float64()), pa.float64()
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return _categories(pa, chunks)
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        raise InputError(f"{source}: column {name!r} {_advice(pa, kind)}")
+    dtype = np.dtype(bool) if pa.types.is_boolean(kind) else np.dtype(kind.to_pandas_dtype())
+    missing = None
+    if chunks.null_count:
+        missing = chunks.is_null().combine_chunks().to_numpy(zero_copy_only=False)
+        chunks = chunks.fill_null(False if dtype.kind == "b" else 0)
+    values = np.empty(len(chunks), dtype)
+    start = 0
+    for chunk in chunks.chunks:
+        values[start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
+        start += len(chunk)
+    return Column(values, None, missing)
+
+
+def _advice(pa: Any, kind: Any) -> str:
+    if pa.types.is_nested(kind):
+        return "holds lists (an image, perhaps): give every number a column of its own, or leave it out"
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return "holds bytes (an image, perhaps), which are not learned from: leave it out"
+    if pa.types.is_temporal(kind):
+        return f"holds times ({kind}): turn them into numbers, or leave the column out"
+    return f"is of type {kind}, which is neither a number nor a category: leave it out"
+
+
+def _categories(pa: Any, chunks: Any) -> Column:
+    """Words in their alphabetical order; words that are numbers throughout are numbers."""
+    encoded = chunks.combine_chunks().cast(pa.large_string()).dictionary_encode()
+    words = encoded.dictionary.to_pylist()
+    codes = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    missing = encoded.is_null().to_numpy(zero_copy_only=False) if encoded.null_count else None
+    parsed = [number_in(word) for word in words]
+    if words and all(number is not None for number in parsed):
+        return Column(np.array(parsed, float)[codes], None, missing)
+    order = sorted(range(len(words)), key=words.__getitem__)
+    rank = np.empty(len(words), np.int64)
+    rank[order] = np.arange(len(words))
+    values = rank[codes] if words else np.zeros(len(codes), np.int64)
+    return Column(values, tuple(words[i] for i in order), missing)
+
+
+def check_category(column: Column, name: str, place: Callable[[int], str]) -> None:
+    """`InputError` where words are numbers with a slip among them, or far too many to be categories."""
+    words: Sequence[Value] = column.categories or ()
+    odd = [index for index, word in enumerate(words) if number_in(str(word)) is None]
+    if len(words) >= 4 and len(odd) <= len(words) / 2:
+        row = int(np.flatnonzero(np.isin(column.values, odd))[0])
+        raise InputError(
+            f"{place(row)}: column {name!r} holds numbers, but here {words[int(column.values[row])]!r}; "
+            "correct it, or leave the column out"
+        )
+    if len(words) > MOST_CATEGORIES:
+        raise InputError(
+            f"{place(0)}: column {name!r} has {len(words)} different words, more than "
+            f"{MOST_CATEGORIES}: text is not learned from; leave it out"
+        )
+
+
+def number_in(word: str) -> float | None:
+    """The number that a word is."""
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
+def arrow_column(values: Shaped[np.ndarray, " rows"], words: tuple[Value, ...] | None, mask: Any) -> Any:
+    """A column for writing; masked entries are missing."""
+    pa = pyarrow()
+    if words is None:
+        return pa.array(values, mask=mask)
+    found = pa.DictionaryArray.from_arrays(
+        pa.array(values.astype(np.int32), mask=mask), pa.array(list(words))
+    )
+    return found.cast(found.type.value_type)
+
+
+def first_line(error: BaseException) -> str:
+    return (str(error) or repr(error)).strip().splitlines()[0]

@@ -1,0 +1,211 @@
+"""From a table with a row per step to a recording: episodes, steps, flags, and the last observation."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Int, Shaped
+
+from aetdice.data.columns import Columns, own_names
+from aetdice.data.readers.arrow import Table
+from aetdice.data.readers.base import Column, Named, Recording
+from aetdice.data.readers.checks import MEND, check_closing, check_flags, check_steps, missing_in, word_in
+from aetdice.errors import InputError
+
+
+def recording_of(table: Table, given: Columns) -> Recording:
+    """The episodes of a table whose rows are in order; whatever is not is refused with its row."""
+    try:
+        columns = given.guessed(table.names)
+    except InputError as error:
+        raise InputError(f"{table.source}: {error}") from error
+    if table.rows == 0:
+        raise InputError(f"{table.source} has no rows")
+    rewards, actions, closing = _steps(table, columns)
+    terminated, truncated = (_flag(table, name, closing) for name in (columns.terminated, columns.truncated))
+    ids = None if columns.episode is None else _identities(table, columns.episode)
+    starts = _starts(table, ids, closing, terminated | truncated)
+    rows = np.diff(starts, append=table.rows)
+    lasts = starts + rows - 1
+    check_closing(table, closing, lasts)
+    if columns.step is not None:
+        check_steps(table, columns.step, starts)
+    closed = closing[lasts]
+    lengths = rows - closed
+    if (empty := np.flatnonzero(lengths == 0)).size:
+        raise InputError(f"{table.row(int(starts[empty[0]]))}: the episode has no step, only an observation")
+    ends = lasts - closed
+    for name, flags in (("terminated", terminated), ("truncated", truncated)):
+        check_flags(table, name, flags, ends)
+
+    def where(episode: int, step: int) -> str:
+        known = "" if ids is None else ids.shown(int(starts[episode]))
+        return f"{table.row(int(starts[episode]) + step)} (episode {known or episode}, step {step})"
+
+    follows = dict(zip(columns.observations, columns.next_observations, strict=False))
+    if follows and len(columns.next_observations) != len(columns.observations):
+        raise InputError(
+            f"{table.source}: there are {len(columns.observations)} observations but "
+            f"{len(columns.next_observations)} next observations ({', '.join(columns.next_observations)})"
+        )
+    if follows and closed.any():
+        raise InputError(
+            f"{table.source}: last rows without an action and next observations are one too many"
+        )
+
+    def observation(name: str) -> Callable[[], Column]:
+        if not follows:
+            return lambda: table.load(name)
+        return lambda: _with_next(table, name, follows[name], starts, ends)
+
+    keep = slice(None) if not closing.any() else ~closing
+    flagless = int(np.sum(~terminated[ends] & ~truncated[ends]))
+    notes = [f"columns: {columns.text()}"]
+    if unused := columns.unused(table.names):
+        notes.append(f"columns not used: {', '.join(unused)}")
+    if flagless:
+        notes.append(f"{flagless:,} episodes end without a flag: truncated")
+    return Recording(
+        source=table.source,
+        lengths=lengths,
+        terminated=terminated[ends],
+        truncated=truncated[ends] | ~terminated[ends],
+        last=np.ones(len(starts), bool) if follows else closed,
+        observations=[
+            Named(own, observation(name))
+            for own, name in zip(own_names(columns.observations), columns.observations, strict=True)
+        ],
+        actions=[
+            Named(own, lambda column=column: _taken(column, keep))  # type: ignore[misc]
+            for own, column in zip(own_names(columns.actions), actions, strict=True)
+        ],
+        rewards=rewards[keep],
+        objectives=own_names(columns.rewards),
+        where=where,
+        columns=columns,
+        notes=tuple(notes),
+        ends=table.ends,
+    )
+
+
+def _taken(column: Column, keep: Any) -> Column:
+    missing = None if column.missing is None else column.missing[keep]
+    return Column(
+        column.values[keep], column.categories, None if missing is None or not missing.any() else missing
+    )
+
+
+def _steps(
+    table: Table, columns: Columns
+) -> tuple[Float[np.ndarray, "rows m"], list[Column], Bool[np.ndarray, " rows"]]:
+    """Rewards and actions, and which rows have neither: those hold the observation after the last step."""
+    rewards = np.empty((table.rows, len(columns.rewards)))
+    gaps: list[Any] = []
+    for index, name in enumerate(columns.rewards):
+        column = table.load(name)
+        if column.categories is not None:
+            raise word_in(table, f"reward column {name!r}", column, "a number")
+        rewards[:, index] = column.values
+        gaps.append(missing_in(column))
+    actions = [table.load(name) for name in columns.actions]
+    gaps += [missing_in(column) for column in actions]
+    everywhere = all(gap is not None for gap in gaps)
+    closing = np.logical_and.reduce(gaps) if everywhere else np.zeros(table.rows, bool)
+    for name, gap in zip(columns.rewards, gaps, strict=False):
+        if gap is not None and (wrong := np.flatnonzero(gap & ~closing)).size:
+            raise InputError(f"{table.row(int(wrong[0]))}: reward column {name!r} is missing")
+    infinite = ~np.isfinite(rewards) & ~closing[:, None]
+    if infinite.any():
+        row, index = np.argwhere(infinite)[0]
+        raise InputError(
+            f"{table.row(int(row))}: reward column {columns.rewards[index]!r} is {rewards[row, index]}, "
+            "but must be finite"
+        )
+    return rewards, actions, closing
+
+
+def _flag(table: Table, name: str | None, closing: Bool[np.ndarray, " rows"]) -> Bool[np.ndarray, " rows"]:
+    if name is None:
+        return np.zeros(table.rows, bool)
+    column = table.load(name)
+    if column.categories is not None:
+        raise word_in(table, f"column {name!r}", column, "true or false, 0 or 1")
+    gap = missing_in(column)
+    if gap is not None and (lost := np.flatnonzero(gap & ~closing)).size:
+        raise InputError(f"{table.row(int(lost[0]))}: column {name!r} is missing")
+    values = np.where(closing, 0, column.values) if gap is not None else column.values
+    wrong = np.flatnonzero((values != 0) & (values != 1))
+    if wrong.size:
+        raise InputError(f"{table.row(int(wrong[0]))}: column {name!r} is {values[wrong[0]]:g}, not 0 or 1")
+    return (values != 0) & ~closing
+
+
+def _identities(table: Table, name: str) -> Column:
+    column = table.load(name)
+    gap = missing_in(column)
+    if gap is not None:
+        raise InputError(f"{table.row(int(np.flatnonzero(gap)[0]))}: episode column {name!r} is missing")
+    return column
+
+
+def _starts(
+    table: Table,
+    ids: Column | None,
+    closing: Bool[np.ndarray, " rows"],
+    ended: Bool[np.ndarray, " rows"],
+) -> Int[np.ndarray, " n"]:
+    """The first row of every episode: where its id changes, or without ids after each end."""
+    if ids is None:
+        # An observation-only row after the end still belongs to the episode.
+        ends = (ended[:-1] & ~closing[1:]) | closing[:-1]
+        return np.concatenate([[0], np.flatnonzero(ends) + 1])
+    starts = np.concatenate([[0], np.flatnonzero(ids.values[1:] != ids.values[:-1]) + 1])
+    order = np.argsort(ids.values[starts], kind="stable")
+    again = ids.values[starts][order][1:] == ids.values[starts][order][:-1]
+    if again.any():
+        row = int(starts[order[1:][again].min()])
+        raise InputError(
+            f"{table.row(row)}: episode {ids.shown(row)} goes on here after other episodes; its rows must "
+            f"stand together ({MEND})"
+        )
+    return starts
+
+
+def _with_next(
+    table: Table, name: str, after: str, starts: Int[np.ndarray, " n"], ends: Int[np.ndarray, " n"]
+) -> Column:
+    """The observations before every step and after the last one, which must chain from row to row."""
+    here, there = table.load(name), table.load(after)
+    if here.categories != there.categories and (here.categories is None or there.categories is None):
+        raise InputError(f"{table.row(0)}: {name!r} and {after!r} are not of one kind")
+    words: tuple[Any, ...] | None = None
+    before, behind = here.values, there.values
+    if here.categories is not None and there.categories is not None:
+        words = tuple(sorted({*here.categories, *there.categories}, key=str))
+        before, behind = (
+            np.array([words.index(word) for word in column.categories or ()], np.int64)[column.values]
+            for column in (here, there)
+        )
+    chained = before[1:] == behind[:-1]
+    chained |= (before[1:] != before[1:]) | (behind[:-1] != behind[:-1])  # missing ones are refused later
+    chained[starts[1:] - 1] = True
+    if not chained.all():
+        row = int(np.flatnonzero(~chained)[0])
+        raise InputError(
+            f"{table.row(row)}: {after!r} is {there.shown(row)}, but the next row's {name!r} is "
+            f"{here.shown(row + 1)}"
+        )
+    return Column(_framed(before, behind, ends), words, _framed_missing(here, there, ends))
+
+
+def _framed(
+    before: Shaped[np.ndarray, " rows"], behind: Shaped[np.ndarray, " rows"], ends: Int[np.ndarray, " n"]
+) -> Shaped[np.ndarray, " frames"]:
+    return np.insert(before, ends + 1, behind[ends])
+
+
+def _framed_missing(here: Column, there: Column, ends: Int[np.ndarray, " n"]) -> Any:
+    if here.missing is None and there.missing is None:
+        return None
+    masks = [np.zeros(len(c.values), bool) if c.missing is None else c.missing for c in (here, there)]
+    return _framed(masks[0], masks[1], ends)
