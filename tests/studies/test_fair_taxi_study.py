@@ -41,7 +41,7 @@ def study(tiny):
 def test_every_part_is_measured_merged_and_shown(study, without_training, shown, tmp_path):
     results = complete(parts_of(study), tmp_path)
     text = shown(study, results, tmp_path)
-    for words in ("gap closed", "Fair-Taxi (the paper's)", "whom an episode serves", "who turns to group 1?"):
+    for words in ("gap closed", "fair-taxi (the paper's)", "whom an episode serves", "who turns to group 1?"):
         assert words in text
     rows = merge_table(study.tables[0], results)["rows"]
     assert list(rows) == ["ESR", "BSR 0.5", "SER", "ESR, paid at the end", "cloning"]
@@ -75,11 +75,12 @@ def test_a_study_that_has_only_begun_can_be_shown(study, without_training, shown
 
 def test_the_full_study_has_the_paper_s_rows_in_three_trainings():
     full = STUDIES["fair-taxi"](False)
-    assert [p.name for p in parts_of(full)] == ["reference", "alphas-0", "alphas-1", "terminal"]
+    own = ["n-from-data", "episodes"]
+    assert [p.name for p in parts_of(full)] == ["reference", "alphas-0", "alphas-1", "terminal", *own]
     rows = [row.name for population in full.tables[0].populations for row in population.rows]
     assert set(FAIR_TAXI) <= set(rows)
     quick = STUDIES["fair-taxi"](True)
-    assert [p.name for p in parts_of(quick)] == ["reference", "alphas-0", "terminal"]
+    assert [p.name for p in parts_of(quick)] == ["reference", "alphas-0", "terminal", *own]
 
 
 def test_shares_count_whom_an_episode_serves():

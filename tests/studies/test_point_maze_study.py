@@ -15,7 +15,7 @@ from aetdice.studies.parts import complete
 from aetdice.studies.populations import parts_of
 from aetdice.studies.score_tables import setting
 
-POPULATIONS = ["aetdice", "aetdice-linear", "optidice", "fairdice", "esr-iql"]
+POPULATIONS = ["aetdice", "aetdice-linear", "optidice", "fairdice", "esr-iql", "n-from-data", "episodes"]
 
 
 def coarse(maze, objectives, targets, step):

@@ -1,4 +1,4 @@
-"""What the data says about how AETDICE should learn from it: over how many steps, and from which parts.
+"""D18 of docs/paper.md: what the data says about how to learn from it, over how many steps, from which parts.
 
 With deterministic transitions and one initial state, every way through the recorded augmented states
 ends with a recorded return. So no choice between them can beat the best mixture of recorded episodes,

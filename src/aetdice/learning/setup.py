@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int, UInt8
 from aetdice.algorithms import ALGORITHMS, Algorithm
 from aetdice.config import NetworkConfig, TrainingConfig, is_among
 from aetdice.data import Episodes, accrue, augment
+from aetdice.data.augmentation import check_horizon
 from aetdice.data.device import DeviceData, to_device, with_segments
 from aetdice.data.segments import augment_segments
 from aetdice.data.successors import pooled_outcomes
@@ -85,6 +86,7 @@ def set_up(
 ) -> Setup:
     """Everything that training needs; `InputError` names whatever is wrong, before anything is written."""
     horizon = int(dataset.lengths.max()) if horizon is None else horizon
+    check_horizon(dataset, horizon)
     choice = Choice(algorithm_for(algorithm, horizon, config))
     check_settings(dataset, config)
     if algorithm == AETDICE and config.dual.n_step is None and sweeps.get("beta") is None:
