@@ -11,7 +11,7 @@ from aetdice.algorithms.episode_weighting import EpisodeWeighting
 from aetdice.data.noise import chance_share
 from aetdice.data.recombination import NOWHERE, Recombination
 from aetdice.exact.mixtures import best_mixture
-from aetdice.learning.choice import Choice, choose, has_one_start, with_joined
+from aetdice.learning.choice import STEADY, STEADY_BETA, Choice, choose, has_one_start, with_joined
 from aetdice.learning.extraction import sample_weights_for
 from aetdice.learning.setup import algorithm_for, set_up
 from aetdice.learning.stitching import join_at_random, stitch
@@ -128,9 +128,8 @@ def test_noise_of_rewards_is_chance():
 # What is chosen.
 
 
-def chosen(data: Episodes, horizon: int) -> Choice:
-    config = TrainingConfig()
-    return choose(data, algorithm_for("aetdice", horizon, config), horizon, config)
+def chosen(data: Episodes, horizon: int, config: TrainingConfig = TrainingConfig()) -> Choice:
+    return choose(data, Choice(algorithm_for("aetdice", horizon, config), config, {}), horizon)
 
 
 def test_whole_episodes_are_weighed_where_nothing_is_left_to_chance():
@@ -144,6 +143,10 @@ def test_the_dual_of_single_steps_is_for_chance_and_for_several_starts():
     stochastic = chosen(shifts(slip=0.3), 24)
     assert isinstance(stochastic.algorithm, Dice)
     assert (stochastic.algorithm.n_step, stochastic.joins) == (1, "random")
+    assert stochastic.sweeps["beta"] == STEADY_BETA
+    assert stochastic.config.changed() == STEADY
+    by_hand = TrainingConfig().adapted({"dual.batch": 64})
+    assert chosen(shifts(slip=0.3), 24, by_hand).config.dual.batch == 64
     several = uniform_episodes(random_tables(0).momdp(), 50, 0)
     assert not has_one_start(several)
     assert isinstance(chosen(several, 3).algorithm, Dice)
@@ -174,7 +177,8 @@ def test_twins_clone_what_was_recorded_and_nothing_that_was_joined():
 
 def test_a_choice_without_joins_leaves_the_data_alone():
     data = tiny_episodes()
-    assert with_joined(data, Choice(algorithm_for("bc", 3, TrainingConfig())), [esr()], 3) is data
+    given = Choice(algorithm_for("bc", 3, TrainingConfig()), TrainingConfig(), {})
+    assert with_joined(data, given, [esr()], 3) is data
 
 
 @pytest.mark.trains

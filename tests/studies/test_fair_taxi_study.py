@@ -21,7 +21,7 @@ from aetdice.studies.paper import FAIR_TAXI
 from aetdice.studies.parts import complete
 from aetdice.studies.populations import parts_of
 from aetdice.studies.score_tables import setting
-from aetdice.studies.study import Study
+from aetdice.studies.study import FROM_DATA, WEIGHED, Study
 
 LAYOUT = {
     "size": 3,
@@ -44,10 +44,12 @@ def test_every_part_is_measured_merged_and_shown(study, without_training, shown,
     for words in ("gap closed", "fair-taxi (the paper's)", "whom an episode serves", "who turns to group 1?"):
         assert words in text
     rows = merge_table(study.tables[0], results)["rows"]
-    assert list(rows) == ["ESR", "BSR 0.5", "SER", "ESR, paid at the end", "cloning"]
-    assert [row["column"] for row in rows.values()] == ["ESR", "BSR 0.5", "SER", "ESR", None]
+    main = ["ESR", "BSR 0.5", "SER"]
+    more = [f"{name}{ending}" for ending in (FROM_DATA, WEIGHED) for name in main]
+    assert list(rows) == [*main, "ESR, paid at the end", *more, "cloning"]
+    assert [row["column"] for row in rows.values()] == [*main, "ESR", *main, *main, None]
     facts = [part.facts["config"]["dual"]["terminal_reward"] for part in parts_of(study)[1:]]
-    assert facts == [False, True]
+    assert facts == [False, True, False, False]
     for name in ("behaviours", "quantiles"):
         assert (tmp_path / f"{name}.png").stat().st_size > 5_000
     curves = json.loads((tmp_path / "quantiles.json").read_text())["curves"]
@@ -88,10 +90,10 @@ def test_shares_count_whom_an_episode_serves():
     assert fair_taxi.shares(returns) == {"only group 0": 0.25, "both groups": 0.25, "only group 1": 0.25}
 
 
-def quick_train(dataset, objectives, *, beta, config, progress):
+def quick_train(dataset, objectives, *, config, progress):
     del progress
     given = {"algorithm": "aetdice", "horizon": LAYOUT["horizon"], "seed": (0,), "config": config}
-    return untrained(dataset, objectives, beta=(beta,), **given)
+    return untrained(dataset, objectives, beta=(1e-3,), **given)
 
 
 @pytest.mark.parametrize("training", [quick_train, pytest.param(train, marks=pytest.mark.slow)])

@@ -1,4 +1,4 @@
-"""D8 of docs/paper.md: n-step transitions, what n recorded steps in a row lead to, as one step of a coarser problem.
+"""D8 of docs/paper.md: n-step transitions. What n steps in a row lead to is one step of a coarser problem.
 
 With n = 1 these are the steps themselves, with n = H whole episodes. What lies inside a segment cancels
 from the dual, so no value of ν is needed there; nor can it be stitched to anything else.

@@ -8,12 +8,13 @@ are stochastic whole episodes would be chosen for their luck, and the dual of si
 joins then show it what else could follow.
 """
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from aetdice.algorithms import Algorithm
+from aetdice.algorithms.dice import aetdice
 from aetdice.algorithms.episode_weighting import episode_weighting
 from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
@@ -32,21 +33,33 @@ ONE_START = 0.1
 SEED = 0
 
 
+STEADY = {"network.value_fourier": 3, "dual.batch": 512}
+"""Settings, where they are at their defaults, with which ν stands a small β on stochastic data."""
+STEADY_BETA = 1e-4
+
+
 class Choice(NamedTuple):
     """How to learn from a dataset."""
 
     algorithm: Algorithm
+    config: TrainingConfig
+    sweeps: Mapping[str, Any]
+    """Hyper-parameters of the algorithm's own."""
     joins: Literal["best", "random", "none"] = "none"
     """Which episodes to join from recorded parts."""
 
 
-def choose(dataset: Episodes, dice: Algorithm, horizon: int, config: TrainingConfig) -> Choice:
+def choose(dataset: Episodes, given: Choice, horizon: int) -> Choice:
     """Whole episodes where nothing is left to chance, otherwise the dual of single steps."""
     discrete = np.issubdtype(dataset.observations.dtype, np.integer)
     chance, most = chance_share(dataset), MOST_CHANCE["discrete" if discrete else "continuous"]
     if has_one_start(dataset) and chance <= most:
-        return Choice(episode_weighting(horizon, config), "best")
-    return Choice(dice, "random" if discrete and chance > most else "none")
+        return given._replace(algorithm=episode_weighting(horizon, given.config), joins="best")
+    if not discrete or chance <= most:
+        return given
+    steady = {name: value for name, value in STEADY.items() if name not in given.config.changed()}
+    config = given.config.adapted(steady)
+    return Choice(aetdice(horizon, config), config, {**given.sweeps, "beta": STEADY_BETA}, "random")
 
 
 def with_joined(dataset: Episodes, choice: Choice, objectives: Sequence[Objective], horizon: int) -> Episodes:

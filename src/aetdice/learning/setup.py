@@ -87,12 +87,12 @@ def set_up(
     """Everything that training needs; `InputError` names whatever is wrong, before anything is written."""
     horizon = int(dataset.lengths.max()) if horizon is None else horizon
     check_horizon(dataset, horizon)
-    choice = Choice(algorithm_for(algorithm, horizon, config))
+    choice = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
     check_settings(dataset, config)
     if algorithm == AETDICE and config.dual.n_step is None and sweeps.get("beta") is None:
-        choice = choose(dataset, choice.algorithm, horizon, config)
-    learner = choice.algorithm
-    choices = members_of(dataset, objectives, learner, sweeps, learning_rate, seed)
+        choice = choose(dataset, choice, horizon)
+    learner, config = choice.algorithm, choice.config
+    choices = members_of(dataset, objectives, learner, choice.sweeps, learning_rate, seed)
     seeds = [choice["seed"] for choice in choices]
     distinct = sorted(set(seeds))
     settings = len(choices) // (len({choice["objective"].name for choice in choices}) * len(distinct))

@@ -25,7 +25,7 @@ from aetdice.studies.score_tables import gap_words
 
 ALPHAS = {"ESR": 0.0, "BSR 0.25": 0.25, "BSR 0.5": 0.5, "BSR 0.75": 0.75, "SER": 1.0}
 EPISODES = 2000
-SHORT = TrainingConfig().adapted({"dual.steps": 6_000, "extraction.steps": 3_000})
+SHORT = TrainingConfig().adapted({"extraction.steps": 4_000})
 
 
 def demo(out: Path, console: Console, progress: Progress | bool = True) -> None:
@@ -40,9 +40,7 @@ def demo(out: Path, console: Console, progress: Progress | bool = True) -> None:
         "episodes, one population for all objectives",
         style="dim",
     )
-    run = train(
-        dataset, [bsr(alpha) for alpha in ALPHAS.values()], beta=1e-3, config=SHORT, progress=progress
-    )
+    run = train(dataset, [bsr(alpha) for alpha in ALPHAS.values()], config=SHORT, progress=progress)
     learners = dict(zip(ALPHAS, run.members, strict=True))
     console.print(taxi_table(taxi, learners, optima, dataset.returns), "")
     behaviours = {
