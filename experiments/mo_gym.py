@@ -285,7 +285,8 @@ def measure(run: Run, space: AugmentedSpace, objective: Objective, best: float) 
             tabulated(policy.network, space).outcomes() for policy in (member.policy, member.twin)
         )
         score, twin = outcomes.score(objective), twin_outcomes.score(objective)
-        claimed = member.diagnostics.get("claimed_value")
+        known = member.diagnostics
+        claimed = known.get("model_value", known.get("claimed_value"))
         rows.append(
             {
                 "params": {name: v for name, v in member.params.items() if name != "objective"},

@@ -11,7 +11,7 @@ from aetdice.algorithms.episode_weighting import EpisodeWeighting
 from aetdice.data.noise import chance_share
 from aetdice.data.recombination import NOWHERE, Recombination
 from aetdice.exact.mixtures import best_mixture
-from aetdice.learning.choice import STEADY, STEADY_BETA, Choice, choose, has_one_start, with_joined
+from aetdice.learning.choice import BETAS, STEADY, Choice, choose, has_one_start, with_joined
 from aetdice.learning.extraction import sample_weights_for
 from aetdice.learning.setup import algorithm_for, set_up
 from aetdice.learning.stitching import join_at_random, stitch
@@ -143,7 +143,7 @@ def test_the_dual_of_single_steps_is_for_chance_and_for_several_starts():
     stochastic = chosen(shifts(slip=0.3), 24)
     assert isinstance(stochastic.algorithm, Dice)
     assert (stochastic.algorithm.n_step, stochastic.joins) == (1, "random")
-    assert stochastic.sweeps["beta"] == STEADY_BETA
+    assert stochastic.sweeps["beta"] == BETAS
     assert stochastic.config.changed() == STEADY
     by_hand = TrainingConfig().adapted({"dual.batch": 64})
     assert chosen(shifts(slip=0.3), 24, by_hand).config.dual.batch == 64

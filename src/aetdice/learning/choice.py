@@ -35,7 +35,8 @@ SEED = 0
 
 STEADY = {"network.value_fourier": 3, "dual.batch": 512}
 """Settings, where they are at their defaults, with which ν stands a small β on stochastic data."""
-STEADY_BETA = 1e-4
+BETAS = (1e-3, 1e-4)
+"""Tried on stochastic data; the policy's J in the recorded model decides between them."""
 
 
 class Choice(NamedTuple):
@@ -59,7 +60,7 @@ def choose(dataset: Episodes, given: Choice, horizon: int) -> Choice:
         return given
     steady = {name: value for name, value in STEADY.items() if name not in given.config.changed()}
     config = given.config.adapted(steady)
-    return Choice(aetdice(horizon, config), config, {**given.sweeps, "beta": STEADY_BETA}, "random")
+    return Choice(aetdice(horizon, config), config, {**given.sweeps, "beta": BETAS}, "random")
 
 
 def with_joined(dataset: Episodes, choice: Choice, objectives: Sequence[Objective], horizon: int) -> Episodes:

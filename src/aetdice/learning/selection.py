@@ -15,7 +15,7 @@ MOST_IMBALANCE = 0.6
 LEAST_SAMPLE_SIZE = 0.02
 LEAST_DISTANCE = 0.02
 MOST_UNCERTAINTY = 0.1
-"""Of the data's own J, half its 95 % interval, relative to what a policy claims to gain over it."""
+"""Of J in the recorded model, half a 95 % interval, relative to what the policy gains over the data."""
 MOST_CHANCE = 0.01
 """Of steps after which something else might have followed, where whole episodes are weighed."""
 
@@ -26,6 +26,7 @@ RULE = (
 )
 ONLY = "the only setting"
 CLAIMED = "largest J of the weighted episodes, averaged over seeds"
+MODELLED = "largest J of the policy in the recorded model of the transitions, averaged over seeds"
 FIRST = "the first setting given: nothing but the environment can tell the settings of this algorithm apart"
 NONE_PASSED = "no setting passed the rule; the one whose flow is balanced best"
 
@@ -67,12 +68,14 @@ def select(candidates: Sequence[Candidate]) -> list[Selection]:
 def _select(candidates: Sequence[Candidate], settings: list[list[int]]) -> Selection:
     if len(settings) == 1:
         return Selection(settings[0][0], ONLY)
-    if "held_out_claimed_value" not in candidates[settings[0][0]].diagnostics:
-        return Selection(settings[0][0], FIRST)
 
     def mean(name: str, rows: list[int]) -> float:
         return float(np.mean([candidates[i].diagnostics[name] for i in rows]))
 
+    if "model_value" in candidates[settings[0][0]].diagnostics:
+        return Selection(max(settings, key=lambda rows: mean("model_value", rows))[0], MODELLED)
+    if "held_out_claimed_value" not in candidates[settings[0][0]].diagnostics:
+        return Selection(settings[0][0], FIRST)
     if "flow_violation" not in candidates[settings[0][0]].diagnostics:
         enough = [rows for rows in settings if mean("effective_episodes", rows) >= LEAST_EPISODES]
         return Selection(max(enough or settings, key=lambda rows: mean("claimed_value", rows))[0], CLAIMED)
@@ -154,13 +157,15 @@ def _episodes(diagnostics: Mapping[str, Any], hint: str) -> list[tuple[bool, str
 
 
 def _uncertainty(diagnostics: Mapping[str, Any]) -> list[tuple[bool, str]]:
-    """Where transitions are stochastic, no claim is surer than the data's own J."""
-    share = diagnostics.get("data_uncertainty", 0.0)
-    if share <= MOST_UNCERTAINTY:
+    """Where transitions are stochastic: what the policy attains by the data, and how sure that is."""
+    if "model_value" not in diagnostics:
         return []
+    share, value = diagnostics["model_uncertainty"], diagnostics["model_value"]
+    if share <= MOST_UNCERTAINTY:
+        return [(True, f"In the recorded model of the transitions the policy attains {value:.4g}.")]
     words = (
-        f"By chance alone the data's own J is UNCERTAIN by {min(share, 9.99):.0%} of what the policy claims "
-        "to gain; the claim is no surer than that: record more episodes."
+        f"In the recorded model of the transitions the policy attains {value:.4g}, which is UNCERTAIN by "
+        f"{min(share, 9.99):.0%} of what it gains over the data: record more episodes."
     )
     return [(False, words)]
 

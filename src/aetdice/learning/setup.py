@@ -19,6 +19,7 @@ from aetdice.data.device import DeviceData, to_device, with_segments
 from aetdice.data.segments import augment_segments
 from aetdice.data.successors import pooled_outcomes
 from aetdice.errors import InputError
+from aetdice.evaluation.recorded_model import RecordedModel
 from aetdice.learning.choice import Choice, choose, with_joined
 from aetdice.learning.population import product, stack
 from aetdice.networks import Categorical, Encoder, GaussianMixture, PolicyHead
@@ -65,6 +66,8 @@ class Setup(NamedTuple):
     probe: DeviceData
     returns: Float[np.ndarray, "episodes m"]
     """Of the recorded episodes."""
+    model: RecordedModel | None
+    """Where transitions are stochastic and outcomes pooled: what policies are played in."""
     fingerprint: UInt8[Array, "32"]
     """Of all that the result depends on."""
 
@@ -98,6 +101,7 @@ def set_up(
     settings = len(choices) // (len({choice["objective"].name for choice in choices}) * len(distinct))
     recorded, kept = split(dataset, config, settings)
     shown = with_joined(recorded, choice, objectives, horizon)
+    training = onto_device(shown, horizon, learner, model=recorded, recorded=recorded.steps)
     rates = [*(choice["learning_rate"] for choice in choices), *[TWIN_RATE] * len(distinct)]
     return Setup(
         name=algorithm,
@@ -117,10 +121,11 @@ def set_up(
             config.network,
         ),
         head=head_for(dataset, config.network),
-        training=onto_device(shown, horizon, learner, model=recorded, recorded=recorded.steps),
+        training=training,
         held_out=None if kept is None else onto_device(kept, horizon, learner, model=recorded),
         probe=probe_of(dataset, horizon, learner),
         returns=dataset.returns,
+        model=None if training.steps.successors is None else RecordedModel(dataset, horizon),
         fingerprint=fingerprint(dataset, choices, algorithm, horizon, config),
     )
 

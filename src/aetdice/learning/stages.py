@@ -4,6 +4,7 @@ Between chunks of updates the host shows progress, writes metrics and a checkpoi
 depend on seed and step only, so a run killed at any moment resumes to the same bits.
 """
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -45,6 +46,8 @@ EXACT = "highest"
 """The precision of all but the updates: ratios are differences of nearly equal numbers, over β."""
 MOST_LAYERS = 4
 """How many last layers are solved for at a time: the features at every step are gigabytes each."""
+MODEL_EPISODES = 4000
+"""Of every policy in the recorded model."""
 DISTANCE_STEPS = 8192
 """Samples from which the distance between a policy and its twin is estimated."""
 HELD_OUT = ("flow_violation", "effective_sample_size", "claimed_value")
@@ -202,10 +205,6 @@ def _member(
     diagnostics["distance_to_twin"] = float(distance)
     choice = setup.choices[index]
     objective: Objective = choice["objective"]
-    if setup.training.steps.successors is not None and "claimed_value" in diagnostics:
-        data = objective.score(setup.returns, jax.random.key(0))
-        gain = diagnostics["claimed_value"] - float(data.value)
-        diagnostics["data_uncertainty"] = float(data.high - data.low) / 2 / max(gain, 1e-12)
     params = {"algorithm": setup.name, **choice, "objective": objective.short_name}
     details = {
         "objective": objective.name,
@@ -213,14 +212,35 @@ def _member(
         "params": params,
         "versions": versions(),
     }
+    acting = Policy(policy, details, transform)
+    diagnostics |= _in_model(setup, acting, objective, diagnostics)
     return Member(
         params=params,
         objective=objective,
-        policy=Policy(policy, details, transform),
+        policy=acting,
         twin=Policy(twin, {**details, "twin": True}, transform),
         diagnostics=diagnostics,
         verdict=judge(diagnostics, setup.algorithm.hints),
     )
+
+
+def _in_model(
+    setup: Setup, policy: Policy, objective: Objective, diagnostics: dict[str, Any]
+) -> dict[str, float]:
+    """J in the recorded model, and how uncertain it is for want of data, relative to what it gains.
+
+    The data's own J is known to half its interval; a policy whose ratios rest on a share of the data is
+    known the less, as the mean of so many fewer episodes.
+    """
+    if setup.model is None:
+        return {}
+    returns, unknown = setup.model.sample_returns(policy, MODEL_EPISODES, seed=0)
+    value = float(objective.score(returns, jax.random.key(0)).value)
+    data = objective.score(setup.returns, jax.random.key(0))
+    share = diagnostics.get("effective_sample_size", 1.0)
+    half = float(data.high - data.low) / 2 / math.sqrt(max(share, 1e-6))
+    uncertainty = half / max(value - float(data.value), 1e-12)
+    return {"model_value": value, "model_unknown": unknown, "model_uncertainty": uncertainty}
 
 
 def _distance(
