@@ -14,7 +14,8 @@ from aetdice.envs import point_maze_2obj
 from aetdice.envs.point_maze.collection import collect_point_maze
 from aetdice.evaluation import Policy, sample_returns
 from aetdice.files import versions, write_json
-from aetdice.learning.setup import algorithm_for, encoder_for, head_for
+from aetdice.learning.inputs import encoder_for, head_for
+from aetdice.learning.setup import algorithm_for
 from aetdice.networks import PolicyNetwork
 
 HIDDEN = (768, 768, 768)

@@ -30,8 +30,9 @@ from aetdice.envs import point_maze_2obj
 from aetdice.envs.point_maze.collection import collect_point_maze
 from aetdice.files import versions, write_json
 from aetdice.learning.extraction import sample_weights_for
+from aetdice.learning.inputs import encoder_for, head_for, onto_device
 from aetdice.learning.population import stack, start_policies, start_values, train_policies, train_values
-from aetdice.learning.setup import algorithm_for, encoder_for, head_for, hyper_of, onto_device, readable
+from aetdice.learning.setup import algorithm_for, hyper_of, readable
 from aetdice.objectives import esr
 from aetdice.report.tables import columns
 

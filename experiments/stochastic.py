@@ -28,7 +28,7 @@ from aetdice.exact import (
     uniform_policy,
 )
 from aetdice.files import versions, write_json
-from aetdice.learning import setup
+from aetdice.learning import inputs
 from aetdice.learning.run import gap_share
 from aetdice.learning.training import train
 from aetdice.networks import PolicyNetwork
@@ -49,7 +49,7 @@ def main() -> None:
     parser.add_argument("--commit", default=code_commit())
     arguments = parser.parse_args()
     if arguments.one_sample:
-        setup.pooled_outcomes = lambda *_: None
+        inputs.pooled_outcomes = lambda *_: None
     settings = {
         "dual.steps": arguments.steps,
         "extraction.steps": arguments.steps // 2,

@@ -14,7 +14,8 @@ from aetdice.algorithms.episode_weighting import LEAST_EPISODES, EpisodeState
 from aetdice.errors import InputError
 from aetdice.exact.episode_weights import episode_weights, weights_of_size
 from aetdice.exact.mixtures import best_mixture
-from aetdice.learning.setup import onto_device, readable
+from aetdice.learning.inputs import onto_device
+from aetdice.learning.setup import readable
 from aetdice.objectives import DIVERGENCES, in_float64
 
 RETURNS = np.random.default_rng(0).uniform(0, 8, (60, 2)).round(1)

@@ -17,7 +17,7 @@ from aetdice.data.device import to_device
 from aetdice.data.transforms import Chain, Scaling, WithoutBonus
 from aetdice.dice import FiniteHorizon, dual_loss
 from aetdice.files import write_arrays
-from aetdice.learning.setup import encoder_of_values
+from aetdice.learning.inputs import encoder_of_values
 from aetdice.networks import Categorical, Encoder, GaussianMixture, Nu, PolicyNetwork
 from aetdice.objectives import ChiSquare, Identity
 

@@ -14,7 +14,7 @@ from aetdice.algorithms import ALGORITHMS
 from aetdice.algorithms.dual import DualSetting, step_residuals
 from aetdice.config import DualConfig
 from aetdice.dice import Discounted, ratio
-from aetdice.learning.setup import onto_device
+from aetdice.learning.inputs import onto_device
 from aetdice.networks import Nu
 from aetdice.objectives import DIVERGENCES
 

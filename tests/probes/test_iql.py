@@ -12,8 +12,9 @@ from support.training import deterministic_momdp, tabulated
 from aetdice import Episode, Episodes, TrainingConfig, enumerate_space, esr, lsr, solve, train
 from aetdice.data.device import Steps
 from aetdice.exact import uniform_policy
+from aetdice.learning.inputs import encoder_for, onto_device
 from aetdice.learning.population import member, stack, start_values, train_values
-from aetdice.learning.setup import algorithm_for, encoder_for, hyper_of, onto_device
+from aetdice.learning.setup import algorithm_for, hyper_of
 
 PROBE = TrainingConfig().adapted(
     {

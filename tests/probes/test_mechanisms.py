@@ -20,9 +20,10 @@ from aetdice.algorithms.iql import esr_iql, iql_loss
 from aetdice.envs import TwoStep
 from aetdice.evaluation.rollout import rollout_returns
 from aetdice.evaluation.scores import score_returns
+from aetdice.learning.inputs import split
 from aetdice.learning.run import gap_share, summarise
 from aetdice.learning.selection import RULE, Candidate, select
-from aetdice.learning.setup import TWIN_RATE, Setup, readable, set_up, split
+from aetdice.learning.setup import TWIN_RATE, Setup, readable, set_up
 from aetdice.networks import Categorical, Encoder, PolicyNetwork
 
 # Held-out episodes: never trained on, and alone in what is said about them.

@@ -4,9 +4,10 @@ import jax
 import numpy as np
 
 from aetdice import Member, Policy, Run, Verdict
+from aetdice.learning.inputs import encoder_for, head_for
 from aetdice.learning.population import product
 from aetdice.learning.run import select_members
-from aetdice.learning.setup import algorithm_for, encoder_for, head_for
+from aetdice.learning.setup import algorithm_for
 from aetdice.networks import PolicyNetwork
 
 

@@ -19,6 +19,7 @@ from aetdice.algorithms.episode_weighting import episode_weighting
 from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
 from aetdice.data.noise import chance_share
+from aetdice.learning.features import choose_features
 from aetdice.learning.stitching import join_at_random, stitch
 from aetdice.objectives import Objective
 
@@ -51,13 +52,18 @@ class Choice(NamedTuple):
 
 
 def choose(dataset: Episodes, given: Choice, horizon: int) -> Choice:
-    """Whole episodes where nothing is left to chance, otherwise the dual of single steps."""
+    """Whole episodes where nothing is left to chance, otherwise the dual of single steps.
+
+    Where observations are continuous, their features are chosen as well.
+    """
     discrete = np.issubdtype(dataset.observations.dtype, np.integer)
     chance, most = chance_share(dataset), MOST_CHANCE["discrete" if discrete else "continuous"]
+    if not discrete:
+        given = given._replace(config=choose_features(dataset, given.algorithm, horizon, given.config))
     if has_one_start(dataset) and chance <= most:
         return given._replace(algorithm=episode_weighting(horizon, given.config), joins="best")
     if not discrete or chance <= most:
-        return given
+        return given._replace(algorithm=aetdice(horizon, given.config))
     steady = {name: value for name, value in STEADY.items() if name not in given.config.changed()}
     config = given.config.adapted(steady)
     return Choice(aetdice(horizon, config), config, {**given.sweeps, "beta": BETAS}, "random")

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -12,21 +11,18 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 
 from aetdice.algorithms import ALGORITHMS, Algorithm
-from aetdice.config import NetworkConfig, TrainingConfig, is_among
-from aetdice.data import Episodes, accrue, augment
+from aetdice.config import TrainingConfig, is_among
+from aetdice.data import Episodes
 from aetdice.data.augmentation import check_horizon
-from aetdice.data.device import DeviceData, to_device, with_segments
-from aetdice.data.segments import augment_segments
-from aetdice.data.successors import pooled_outcomes
+from aetdice.data.device import DeviceData
 from aetdice.errors import InputError
 from aetdice.evaluation.recorded_model import RecordedModel
 from aetdice.learning.choice import Choice, choose, with_joined
+from aetdice.learning.inputs import check_settings, encoder_for, head_for, onto_device, probe_of, split
 from aetdice.learning.population import product, stack
-from aetdice.networks import Categorical, Encoder, GaussianMixture, PolicyHead
-from aetdice.objectives import Identity, Objective, check_objective
+from aetdice.networks import Encoder, PolicyHead
+from aetdice.objectives import Objective, check_objective
 
-PROBE_STEPS = 10_000
-"""About how many steps of the dataset the metrics between chunks look at."""
 AETDICE = "aetdice"
 """The algorithm whose n is chosen from the data."""
 TWIN_RATE = 1e-3
@@ -151,24 +147,6 @@ def readable(config: TrainingConfig, algorithm: str) -> TrainingConfig:
     return config.without(ALGORITHMS[algorithm](1, config).ignores)
 
 
-CONTINUOUS = {
-    "network.components": "actions",
-    "network.observation_fourier": "observations",
-    "network.value_gain": "observations",
-}
-"""Settings that only continuous actions or observations have a use for."""
-
-
-def check_settings(dataset: Episodes, config: TrainingConfig) -> None:
-    """`InputError` if a setting was changed that data of this kind does not read."""
-    discrete = {"actions": bool(actions_of(dataset)), "observations": has_discrete_observations(dataset)}
-    for name in config.changed():
-        if discrete.get(CONTINUOUS.get(name, "")):
-            raise InputError(
-                f"{name} is for continuous {CONTINUOUS[name]}; those of the dataset are discrete"
-            )
-
-
 def members_of(
     dataset: Episodes,
     objectives: Sequence[Objective],
@@ -208,92 +186,6 @@ def members_of(
 def hyper_of(choice: Mapping[str, Any], algorithm: Algorithm) -> Any:
     own = {name: choice[name] for name in algorithm.sweeps}
     return algorithm.hyper(choice["objective"], choice["learning_rate"], **own)
-
-
-def split(dataset: Episodes, config: TrainingConfig, settings: int) -> tuple[Episodes, Episodes | None]:
-    """The training part and, where there are settings to choose from, the part kept for choosing."""
-    holdout = config.trainer.holdout
-    share = holdout if holdout is not None else (0.1 if settings > 1 else 0.0)
-    count = round(share * len(dataset))
-    if count == 0:
-        return dataset, None
-    if count == len(dataset):
-        raise InputError(f"a holdout of {share:g} leaves none of the {len(dataset)} episodes for training")
-    order = np.random.default_rng(0).permutation(len(dataset))
-    return dataset.select(np.sort(order[count:])), dataset.select(np.sort(order[:count]))
-
-
-def probe_of(dataset: Episodes, horizon: int, algorithm: Algorithm) -> DeviceData:
-    """A few episodes, spread over the dataset, to look at between chunks."""
-    count = min(len(dataset), max(1, PROBE_STEPS * len(dataset) // dataset.steps))
-    rows = np.linspace(0, len(dataset) - 1, count).astype(int)
-    return onto_device(dataset.select(rows), horizon, algorithm, model=dataset)
-
-
-def onto_device(
-    part: Episodes,
-    horizon: int,
-    algorithm: Algorithm,
-    model: Episodes | None = None,
-    recorded: int | None = None,
-) -> DeviceData:
-    """Augmented steps, and as n-step transitions; the first `recorded` ones, by default all, are recorded.
-
-    What may follow them is pooled over `model`, by default the part itself. A flow without horizon goes
-    on where recording stopped, so nothing ends there.
-    """
-    horizon = horizon if algorithm.ends else horizon + 1
-    outcomes = pooled_outcomes(part, part if model is None else model) if algorithm.pools else None
-    steps = to_device(augment(part, Identity(), horizon), actions_of(part), outcomes, horizon, recorded)
-    if algorithm.n_step == 1:
-        return steps
-    return with_segments(steps, *augment_segments(part, Identity(), algorithm.n_step, horizon))
-
-
-def actions_of(dataset: Episodes) -> int:
-    """How many discrete actions there are; 0 for continuous ones."""
-    if dataset.actions.ndim != 1 or not np.issubdtype(dataset.actions.dtype, np.integer):
-        return 0
-    if dataset.actions.min() < 0:
-        raise InputError("actions must be numbered from 0")
-    return int(dataset.actions.max()) + 1
-
-
-def has_discrete_observations(dataset: Episodes) -> bool:
-    """Whether observations are numbers 0, 1, …"""
-    return np.issubdtype(dataset.observations.dtype, np.integer) and bool(dataset.observations.min() >= 0)
-
-
-def encoder_for(dataset: Episodes, horizon: int, algorithm: Algorithm, network: NetworkConfig) -> Encoder:
-    frames = dataset.observations.reshape(len(dataset.observations), -1)
-    discrete = has_discrete_observations(dataset)
-    spread = frames.std(axis=0)
-    reach = np.abs(np.concatenate(accrue(dataset))).max(axis=0)
-    return Encoder(
-        sizes=tuple(int(size) for size in frames.max(axis=0) + 1) if discrete else None,
-        horizon=horizon,
-        use_accrued=algorithm.sees_accrued,
-        use_time=algorithm.sees_time,
-        centre=frames.mean(axis=0),
-        spread=np.where(spread > 1e-6, spread, 1.0),
-        accrued_range=np.maximum(np.log1p(reach), 1e-3),
-        observation_fourier=0 if discrete else network.observation_fourier,
-        fourier=network.fourier,
-    )
-
-
-def encoder_of_values(encoder: Encoder, network: NetworkConfig) -> Encoder:
-    """The policies' encoder with what ν, or the values of ESR-IQL, see differently."""
-    fourier = network.value_fourier or encoder.fourier
-    return replace(encoder, spread=encoder.spread / network.value_gain, fourier=fourier)
-
-
-def head_for(dataset: Episodes, network: NetworkConfig) -> PolicyHead:
-    if count := actions_of(dataset):
-        return Categorical(count)
-    actions = dataset.actions.reshape(dataset.steps, -1)
-    low, high = actions.min(axis=0), actions.max(axis=0)
-    return GaussianMixture(low, np.maximum(high, low + 1e-6), network.components)
 
 
 def fingerprint(dataset: Episodes, choices: Sequence[dict[str, Any]], *facts: Any) -> UInt8[Array, "32"]:

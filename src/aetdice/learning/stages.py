@@ -26,6 +26,7 @@ from aetdice.files import versions
 from aetdice.hardware import cores
 from aetdice.learning.checkpointing import Checkpointing
 from aetdice.learning.extraction import sample_weights_for
+from aetdice.learning.inputs import encoder_of_values
 from aetdice.learning.population import (
     fit_of_policies,
     member,
@@ -38,7 +39,7 @@ from aetdice.learning.population import (
 )
 from aetdice.learning.run import Member
 from aetdice.learning.selection import judge
-from aetdice.learning.setup import Setup, encoder_of_values
+from aetdice.learning.setup import Setup
 from aetdice.networks import PolicyNetwork
 from aetdice.objectives import Objective, objective_record
 
