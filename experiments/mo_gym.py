@@ -31,7 +31,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import gymnasium as gym
 import jax
 import mo_gymnasium
@@ -39,6 +38,7 @@ import numpy as np
 
 from aetdice.config import TrainingConfig, parse_setting
 from aetdice.data import Episode, Episodes
+from aetdice.evaluation.tabulation import tabulated
 from aetdice.exact import (
     AugmentedSpace,
     TabularMOMDP,
@@ -49,7 +49,6 @@ from aetdice.exact import (
 from aetdice.files import package_version, versions, write_json
 from aetdice.learning.run import Run, gap_share
 from aetdice.learning.training import train
-from aetdice.networks import PolicyNetwork
 from aetdice.objectives import Objective, esr, written_objective
 from aetdice.studies.parts import code_commit
 
@@ -307,22 +306,6 @@ def measure(run: Run, space: AugmentedSpace, objective: Objective, best: float) 
             }
         )  # fmt: skip
     return rows
-
-
-def tabulated(network: PolicyNetwork, space: AugmentedSpace) -> TabularPolicy:
-    """A network's probabilities on every augmented state."""
-    layers = space.layers[:-1]
-    states = space.momdp.observations[np.concatenate([layer.state[layer.live] for layer in layers])]
-    accrued = np.concatenate([layer.accrued[layer.live] for layer in layers]).astype(np.float32)
-    sizes = [layer.live.size for layer in layers]
-    outputs = np.asarray(_outputs(network, states, accrued, np.repeat(np.arange(len(sizes)), sizes)), float)
-    weights = np.exp(outputs - outputs.max(axis=1, keepdims=True))
-    return TabularPolicy(space, np.split(weights / weights.sum(axis=1, keepdims=True), np.cumsum(sizes)[:-1]))
-
-
-@eqx.filter_jit
-def _outputs(network: PolicyNetwork, states: Any, accrued: Any, time: Any) -> Any:
-    return jax.vmap(network.outputs)(states, accrued, time)
 
 
 VARIANTS: dict[str, dict[str, Any]] = {

@@ -12,16 +12,14 @@ import datetime
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 
 from aetdice.config import TrainingConfig
+from aetdice.evaluation.tabulation import tabulated
 from aetdice.exact import (
-    AugmentedSpace,
     OfflineProblem,
     TabularMOMDP,
-    TabularPolicy,
     enumerate_space,
     solve,
     solve_dual,
@@ -31,7 +29,6 @@ from aetdice.files import versions, write_json
 from aetdice.learning import inputs
 from aetdice.learning.run import gap_share
 from aetdice.learning.training import train
-from aetdice.networks import PolicyNetwork
 from aetdice.objectives import bsr
 from aetdice.studies.parts import code_commit
 
@@ -115,22 +112,6 @@ def measure(seed: int, config: TrainingConfig) -> list[dict[str, Any]]:
         )
         print(rows[-1], flush=True)
     return rows
-
-
-def tabulated(network: PolicyNetwork, space: AugmentedSpace) -> TabularPolicy:
-    """A network's probabilities on every augmented state."""
-    layers = space.layers[:-1]
-    states = space.momdp.observations[np.concatenate([layer.state[layer.live] for layer in layers])]
-    accrued = np.concatenate([layer.accrued[layer.live] for layer in layers]).astype(np.float32)
-    sizes = [layer.live.size for layer in layers]
-    outputs = np.asarray(_outputs(network, states, accrued, np.repeat(np.arange(len(sizes)), sizes)), float)
-    weights = np.exp(outputs - outputs.max(axis=1, keepdims=True))
-    return TabularPolicy(space, np.split(weights / weights.sum(axis=1, keepdims=True), np.cumsum(sizes)[:-1]))
-
-
-@eqx.filter_jit
-def _outputs(network: PolicyNetwork, states: Any, accrued: Any, time: Any) -> Any:
-    return jax.vmap(network.outputs)(states, accrued, time)
 
 
 if __name__ == "__main__":

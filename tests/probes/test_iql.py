@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from support.expectiles import expectile, fixed_point
 from support.problems import random_tables, uniform_episodes
-from support.training import deterministic_momdp, tabulated
+from support.training import deterministic_momdp
 
 from aetdice import Episode, Episodes, TrainingConfig, enumerate_space, esr, lsr, solve, train
 from aetdice.data.device import Steps
+from aetdice.evaluation.tabulation import tabulated
 from aetdice.exact import uniform_policy
 from aetdice.learning.inputs import encoder_for, onto_device
 from aetdice.learning.population import member, stack, start_values, train_values

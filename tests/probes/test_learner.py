@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from support.problems import uniform_episodes
-from support.training import deterministic_momdp, tabulated
+from support.training import deterministic_momdp
 
 from aetdice import (
     Episode,
@@ -25,6 +25,7 @@ from aetdice.config import DualConfig
 from aetdice.data import augment
 from aetdice.data.device import to_device
 from aetdice.dice import FiniteHorizon, ratio
+from aetdice.evaluation.tabulation import tabulated
 from aetdice.exact import uniform_policy
 from aetdice.networks import Nu, PolicyNetwork
 from aetdice.objectives import DIVERGENCES, Identity

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from support.problems import random_tables
-from support.training import tabulated
 
 from aetdice import OfflineProblem, TrainingConfig, bsr, enumerate_space, solve, solve_dual, train
+from aetdice.evaluation.tabulation import tabulated
 from aetdice.exact import uniform_policy
 
 pytestmark = pytest.mark.trains

@@ -4,14 +4,11 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import numpy as np
 
 from aetdice import Episodes, Objective, Run, TabularMOMDP, TrainingConfig, bsr, train
-from aetdice.exact import AugmentedSpace, TabularPolicy
 from aetdice.learning.setup import readable
-from aetdice.networks import PolicyNetwork
 from support.problems import random_tables, uniform_episodes
 
 TINY = TrainingConfig().adapted(
@@ -80,21 +77,3 @@ def leaves(*trees: Any) -> list[np.ndarray]:
 def parameters(run: Run) -> list[np.ndarray]:
     """Every weight of every policy and twin."""
     return leaves([(member.policy.network, member.twin.network) for member in run.members])
-
-
-def tabulated(network: PolicyNetwork, space: AugmentedSpace) -> TabularPolicy:
-    """A network's probabilities on every augmented state."""
-    layers = space.layers[:-1]
-    states = space.momdp.observations[np.concatenate([layer.state[layer.live] for layer in layers])]
-    accrued = np.concatenate([layer.accrued[layer.live] for layer in layers])
-    sizes = [layer.live.size for layer in layers]
-    time = np.repeat(np.arange(len(sizes)), sizes)
-    outputs = np.asarray(every_output(network, states, accrued.astype(np.float32), time), np.float64)
-    weights = np.exp(outputs - outputs.max(axis=1, keepdims=True))
-    table = weights / weights.sum(axis=1, keepdims=True)
-    return TabularPolicy(space, np.split(table, np.cumsum(sizes)[:-1]))
-
-
-@eqx.filter_jit
-def every_output(network: PolicyNetwork, states, accrued, time):
-    return jax.vmap(network.outputs)(states, accrued, time)
