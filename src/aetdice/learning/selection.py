@@ -139,7 +139,7 @@ def _episodes(diagnostics: Mapping[str, Any], hint: str) -> list[tuple[bool, str
     count, chance = diagnostics["effective_episodes"], diagnostics["stochastic_share"]
     enough = count >= LEAST_EPISODES
     findings = [
-        (True, f"The weights rest on {count:.1f} episodes.")
+        (True, f"Whole episodes are weighed; the weights rest on {count:.1f} of them.")
         if enough
         else (False, f"The weights have COLLAPSED onto {count:.1f} episodes; use {hint}.")
     ]

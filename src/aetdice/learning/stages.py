@@ -41,14 +41,14 @@ from aetdice.learning.run import Member
 from aetdice.learning.selection import judge
 from aetdice.learning.setup import Setup
 from aetdice.networks import PolicyNetwork
-from aetdice.objectives import Objective, objective_record
+from aetdice.objectives import Objective, in_float64, objective_record
 
 EXACT = "highest"
 """The precision of all but the updates: ratios are differences of nearly equal numbers, over β."""
 MOST_LAYERS = 4
 """How many last layers are solved for at a time: the features at every step are gigabytes each."""
-MODEL_EPISODES = 4000
-"""Of every policy in the recorded model."""
+MODEL_EPISODES = 40_000
+"""Of every policy in the recorded model: settings may differ by little."""
 DISTANCE_STEPS = 8192
 """Samples from which the distance between a policy and its twin is estimated."""
 HELD_OUT = ("flow_violation", "effective_sample_size", "claimed_value")
@@ -236,7 +236,7 @@ def _in_model(
     if setup.model is None:
         return {}
     returns, unknown = setup.model.sample_returns(policy, MODEL_EPISODES, seed=0)
-    value = float(objective.score(returns, jax.random.key(0)).value)
+    value = float(in_float64(objective)(returns))
     data = objective.score(setup.returns, jax.random.key(0))
     share = diagnostics.get("effective_sample_size", 1.0)
     half = float(data.high - data.low) / 2 / math.sqrt(max(share, 1e-6))
