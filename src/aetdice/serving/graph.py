@@ -86,7 +86,8 @@ def _encode(build: GraphBuilder, encoder: Encoder) -> str:
 
 def _divide(build: GraphBuilder, x: str, divisor: Any) -> str:
     """As XLA divides by a constant: the reciprocal times x. High frequencies show the last bit."""
-    return str(build.add("Mul", x, build.constant(np.float32(1) / np.asarray(divisor, np.float32))))
+    reciprocal = np.asarray(np.float32(1) / np.asarray(divisor, np.float32))
+    return str(build.add("Mul", x, build.constant(reciprocal)))
 
 
 def _scaled(build: GraphBuilder, encoder: Encoder) -> list[str]:
