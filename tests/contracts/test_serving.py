@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time as clock
@@ -25,7 +26,7 @@ from aetdice.networks import Categorical, Encoder, GaussianMixture, PolicyNetwor
 from aetdice.objectives import objective_record
 from aetdice.serving import policy_model
 from aetdice_runner import Runner
-from aetdice_runner.server import create_app
+from aetdice_runner.server import _listen, create_app
 from aetdice_runner.service import FullError, LostError, Service
 
 HORIZON, OBJECTIVES = 20, 2
@@ -567,6 +568,12 @@ def test_real_server_answers_a_real_client_and_stops_gracefully(module, tmp_path
     finally:
         server.kill()
         server.wait(timeout=SECONDS)
+
+
+def test_answers_do_not_wait_for_acknowledgements():
+    """asyncio turns Nagle's algorithm off only if the socket names its protocol."""
+    with _listen("127.0.0.1", 0) as listening:
+        assert listening.proto == socket.IPPROTO_TCP
 
 
 def wait_for(log, server):
