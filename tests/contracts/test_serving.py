@@ -495,6 +495,36 @@ def test_other_mistakes_are_refused_in_words(client):
     assert refusal("POST", "/episodes", json={})[0] == 429
 
 
+def test_body_that_never_ends_is_given_up(runner, monkeypatch):
+    monkeypatch.setattr("aetdice_runner.server.BODY_SECONDS", 0.05)
+
+    async def endless():
+        yield b"{"
+        await asyncio.sleep(SECONDS)
+
+    kind = {"content-type": "application/json"}
+    answer = Client(create_app(Service(runner))).post("/episodes", content=endless(), headers=kind)
+    assert (answer.status_code, answer.json()["error"]) == (408, "the body took longer than 0.05 s")
+
+
+def test_idle_episodes_are_forgotten_while_nobody_asks(runner):
+    ticking = Clock()
+    service = Service(runner, idle=10, clock=ticking)
+    app = create_app(service, sweep=0.01)
+    service.start()
+    ticking.now = 11
+
+    async def wait():
+        async with app.router.lifespan_context(app):
+            for _ in range(1000):
+                await asyncio.sleep(0.01)
+                if len(service) == 0:
+                    return
+
+    asyncio.run(wait())
+    assert len(service) == 0
+
+
 def test_metrics_health_and_openapi(client):
     there = begin(client)
     client.post(f"{there}/act", json={"observation": [0, 0, 0]})
