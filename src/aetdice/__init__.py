@@ -25,6 +25,7 @@ from aetdice.objectives import (
     safe_cobb_douglas,
     ser,
 )
+from aetdice.serving import export_policy
 
 __version__ = versions()["aetdice"]
 
@@ -53,6 +54,7 @@ __all__ = [
     "enumerate_space",
     "esr",
     "evaluate",
+    "export_policy",
     "load_dataset",
     "load_policy",
     "load_run",

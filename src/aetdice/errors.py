@@ -1,5 +1,5 @@
 """The one exception of the library for input it cannot accept."""
 
+from aetdice_runner.errors import InputError
 
-class InputError(ValueError):
-    """What a user handed in is wrong; the message says what, where, and what to do."""
+__all__ = ["InputError"]

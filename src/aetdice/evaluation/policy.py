@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike
 
 from aetdice.data import Coding, Transform, coding_from, transform_from
 from aetdice.errors import InputError
-from aetdice.evaluation.acting import VectorPolicy, numbers, sample_actions
+from aetdice.evaluation.acting import VectorPolicy, sample_actions
 from aetdice.files import read_arrays, write_arrays
 from aetdice.networks import Categorical, Encoder, GaussianMixture, Perceptron, PolicyHead, PolicyNetwork
 from aetdice.objectives import Objective, objective_from
+from aetdice_runner.checks import numbers
 
 FORMAT = 2
 READABLE = (1, 2)

@@ -90,6 +90,7 @@ def train(
         members = train_members(setup, state, checkpointing, transform)
     for policy in (policy for member in members for policy in member.acting):
         policy.coding = dataset.coding
+        policy.details["objectives"] = list(dataset.objectives)
     seconds = time.perf_counter() - started
     selections = select_members(members)
     run = Run(members, selections, algorithm, config, setup.horizon, seconds, seen.returns, request)
