@@ -11,7 +11,8 @@ from aetdice.algorithms.episode_weighting import EpisodeWeighting
 from aetdice.data.noise import chance_share
 from aetdice.data.recombination import NOWHERE, Recombination
 from aetdice.exact.mixtures import best_mixture
-from aetdice.learning.choice import BETAS, STEADY, Choice, choose, has_one_start, with_joined
+from aetdice.learning import choice
+from aetdice.learning.choice import BETAS, STEADY, Choice, choose, has_one_start, some_of, with_joined
 from aetdice.learning.extraction import sample_weights_for
 from aetdice.learning.setup import algorithm_for, set_up
 from aetdice.learning.stitching import join_at_random, stitch
@@ -133,10 +134,10 @@ def chosen(data: Episodes, horizon: int, config: TrainingConfig = TrainingConfig
 
 
 def test_whole_episodes_are_weighed_where_nothing_is_left_to_chance():
-    choice = chosen(shifts(), 24)
-    assert isinstance(choice.algorithm, EpisodeWeighting)
-    assert choice.algorithm.n_step == 24
-    assert choice.joins == "best"
+    found = chosen(shifts(), 24)
+    assert isinstance(found.algorithm, EpisodeWeighting)
+    assert found.algorithm.n_step == 24
+    assert found.joins == "best"
 
 
 def test_the_dual_of_single_steps_is_for_chance_and_for_several_starts():
@@ -150,6 +151,24 @@ def test_the_dual_of_single_steps_is_for_chance_and_for_several_starts():
     several = uniform_episodes(random_tables(0).momdp(), 50, 0)
     assert not has_one_start(several)
     assert isinstance(chosen(several, 3).algorithm, Dice)
+
+
+def test_of_large_data_some_episodes_are_looked_at(monkeypatch):
+    data = shifts()
+    assert some_of(data) is data
+    monkeypatch.setattr(choice, "MOST_STEPS", 240)
+    assert len(some_of(data)) == 10
+    assert steps_of(some_of(data)) <= steps_of(data)
+
+
+def test_vectors_of_whole_numbers_as_actions_are_not_joined_at_random():
+    data = uniform_episodes(random_tables(0).momdp(), 50, 0)
+    pairs = np.column_stack([data.actions, data.actions])
+    parts = (data.observations, pairs, data.rewards, data.lengths, data.terminated, data.truncated)
+    vectors = Episodes(*parts, data.objectives)
+    assert chosen(vectors, 3).joins == "none"
+    own = {"algorithm": "aetdice", "horizon": 3, "learning_rate": 1e-3, "seed": 0}
+    assert set_up(vectors, [esr()], sweeps={}, config=TINY.without(("iql",)), **own).model is None
 
 
 def test_beta_or_n_given_by_hand_is_kept():

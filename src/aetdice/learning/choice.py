@@ -20,6 +20,7 @@ from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
 from aetdice.data.noise import chance_share
 from aetdice.learning.features import choose_features
+from aetdice.learning.inputs import actions_of, has_discrete_observations
 from aetdice.learning.stitching import join_at_random, stitch
 from aetdice.objectives import Objective
 
@@ -31,6 +32,8 @@ draw, which little chance does not make worse than the errors of ν do.
 """
 ONE_START = 0.1
 """Initial states count as one if they are spread by less than this, relative to all states."""
+MOST_STEPS = 1_000_000
+"""In which chance and joins are looked for."""
 SEED = 0
 
 
@@ -56,9 +59,9 @@ def choose(dataset: Episodes, given: Choice, horizon: int) -> Choice:
 
     Where observations are continuous, their features are chosen as well.
     """
-    discrete = np.issubdtype(dataset.observations.dtype, np.integer)
-    chance, most = chance_share(dataset), MOST_CHANCE["discrete" if discrete else "continuous"]
-    if not discrete:
+    discrete = np.issubdtype(dataset.observations.dtype, np.integer) and actions_of(dataset) > 0
+    chance, most = chance_share(some_of(dataset)), MOST_CHANCE["discrete" if discrete else "continuous"]
+    if not has_discrete_observations(dataset):
         given = given._replace(config=choose_features(dataset, given.algorithm, horizon, given.config))
     if has_one_start(dataset) and chance <= most:
         return given._replace(algorithm=episode_weighting(horizon, given.config), joins="best")
@@ -73,12 +76,21 @@ def with_joined(dataset: Episodes, choice: Choice, objectives: Sequence[Objectiv
     """The dataset and the episodes joined from its parts, if there are any worth it."""
     if choice.joins == "none":
         return dataset
+    parts = some_of(dataset)
     found = (
-        stitch(dataset, objectives, horizon, SEED)
+        stitch(parts, objectives, horizon, SEED)
         if choice.joins == "best"
-        else join_at_random(dataset, horizon, SEED)
+        else join_at_random(parts, horizon, SEED)
     )
     return dataset if found is None else Episodes.joined([dataset, found])
+
+
+def some_of(dataset: Episodes) -> Episodes:
+    """The dataset, or so many of its episodes that looking for chance and for joins takes seconds."""
+    if dataset.steps <= MOST_STEPS:
+        return dataset
+    count = max(1, MOST_STEPS * len(dataset) // dataset.steps)
+    return dataset.select(np.sort(np.random.default_rng(SEED).permutation(len(dataset))[:count]))
 
 
 def has_one_start(dataset: Episodes) -> bool:

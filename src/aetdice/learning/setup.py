@@ -121,7 +121,7 @@ def set_up(
         held_out=None if kept is None else onto_device(kept, horizon, learner, model=recorded),
         probe=probe_of(dataset, horizon, learner),
         returns=dataset.returns,
-        model=None if training.steps.successors is None else RecordedModel(dataset, horizon),
+        model=RecordedModel(dataset, horizon) if training.steps.successors and training.actions else None,
         fingerprint=fingerprint(dataset, choices, algorithm, horizon, config),
     )
 
