@@ -327,6 +327,14 @@ def test_weights_and_biases_are_opened_once_there_is_something_to_log(opened, tm
     assert len(opened) == 1
 
 
+def test_training_again_keeps_the_scores_of_a_run_that_has_ended(tmp_path):
+    run = small(out=tmp_path / "run")
+    scored = {**json.loads((tmp_path / "run" / "result.json").read_text()), "score": 1.25}
+    run.save(tmp_path / "run", scored)
+    small(out=tmp_path / "run")
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["score"] == 1.25
+
+
 # Folders of version 0.1.
 
 

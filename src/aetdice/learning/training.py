@@ -13,7 +13,7 @@ from aetdice.datasets import dataset_of
 from aetdice.errors import InputError
 from aetdice.files import versions
 from aetdice.learning.checkpointing import Checkpointing
-from aetdice.learning.folder import read_request, write_request
+from aetdice.learning.folder import RESULT, read_request, read_result, write_request
 from aetdice.learning.run import Run, select_members
 from aetdice.learning.setup import Seeds, Values, set_up, several
 from aetdice.learning.stages import TrainingState, start, train_members
@@ -95,7 +95,8 @@ def train(
     selections = select_members(members)
     run = Run(members, selections, algorithm, config, setup.horizon, seconds, seen.returns, request)
     if out is not None:
-        run.save(out)
+        # A folder that has a result is this very run's, ended before: its scores are still true.
+        run.save(out, read_result(Path(out)) if (Path(out) / RESULT).is_file() else None)
     return run
 
 
