@@ -171,6 +171,12 @@ def test_vectors_of_whole_numbers_as_actions_are_not_joined_at_random():
     assert set_up(vectors, [esr()], sweeps={}, config=TINY.without(("iql",)), **own).model is None
 
 
+def test_recordings_that_were_all_cut_are_no_whole_episodes():
+    choice = chosen(shifts(), 40)  # the horizon is 24
+    assert isinstance(choice.algorithm, Dice)
+    assert choice.algorithm.n_step == 1
+
+
 def test_beta_or_n_given_by_hand_is_kept():
     data, config = shifts(), TrainingConfig()
 

@@ -32,6 +32,8 @@ draw, which little chance does not make worse than the errors of ν do.
 """
 ONE_START = 0.1
 """Initial states count as one if they are spread by less than this, relative to all states."""
+LEAST_WHOLE = 0.5
+"""Share of the episodes that must be recorded to their end for whole ones to be weighed."""
 MOST_STEPS = 1_000_000
 """In which chance and joins are looked for."""
 SEED = 0
@@ -63,7 +65,8 @@ def choose(dataset: Episodes, given: Choice, horizon: int) -> Choice:
     chance, most = chance_share(some_of(dataset)), MOST_CHANCE["discrete" if discrete else "continuous"]
     if not has_discrete_observations(dataset):
         given = given._replace(config=choose_features(dataset, given.algorithm, horizon, given.config))
-    if has_one_start(dataset) and chance <= most:
+    whole = np.mean(dataset.terminated | (dataset.lengths >= horizon)) >= LEAST_WHOLE
+    if whole and has_one_start(dataset) and chance <= most:
         return given._replace(algorithm=episode_weighting(horizon, given.config), joins="best")
     if not discrete or chance <= most:
         return given._replace(algorithm=aetdice(horizon, given.config))
