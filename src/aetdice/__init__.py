@@ -11,8 +11,8 @@ from aetdice.exact import OfflineProblem, TabularMOMDP, enumerate_space, solve, 
 from aetdice.files import versions
 from aetdice.learning.loading import load_run
 from aetdice.learning.run import Comparison, Member, Run, evaluate
-from aetdice.learning.selection import Verdict
 from aetdice.learning.training import resume, train
+from aetdice.learning.verdict import Verdict
 from aetdice.objectives import (
     Objective,
     Score,

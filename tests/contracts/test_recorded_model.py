@@ -1,26 +1,17 @@
 """A policy in the empirical model of discrete data, against the model computed exactly."""
 
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from support.problems import random_tables, uniform_episodes
 from support.training import TINY, tiny_run
+from support.untrained import Always
 
-from aetdice import Episode, Episodes, Policy, bsr
+from aetdice import Episode, Episodes, bsr
 from aetdice.algorithms import Hints
 from aetdice.evaluation.recorded_model import RecordedModel
-from aetdice.learning.selection import MODELLED, judge
+from aetdice.learning.selection import MODELLED
+from aetdice.learning.verdict import judge
 from aetdice.objectives import in_float64
-
-
-class Always(Policy):
-    """A policy that always does the same."""
-
-    def __init__(self, action: int) -> None:
-        self.action = action
-
-    def sample(self, observations, accrued, time, key, *, greedy=False):
-        return jnp.full(len(observations), self.action)
 
 
 def gamble(count: int = 400) -> Episodes:
@@ -85,8 +76,8 @@ def test_the_uniform_policy_attains_in_the_model_what_the_data_did():
 
 def test_little_data_is_not_to_be_trusted():
     hints = Hints("a smaller beta", "a larger beta")
-    known = {"model_value": 1.0, "distance_to_twin": 1.0}
+    known = {"model_value": 1.0, "data_value": 0.0, "model_unknown": 0.0, "distance_to_twin": 1.0}
     assert judge({**known, "model_uncertainty": 0.05}, hints).trusted
     doubtful = judge({**known, "model_uncertainty": 0.4}, hints)
     assert not doubtful.trusted
-    assert "UNCERTAIN by 40% of what it gains" in doubtful.words
+    assert "UNCERTAIN by 40% of the gain" in doubtful.words

@@ -72,6 +72,8 @@ class Train:
     """Of ν and of the policies."""
     seed: tuple[int, ...] = (0,)
     """Of networks and batches."""
+    effort: Literal["quick", "standard", "thorough"] | None = None
+    """How long to choose what is not set, and to train (default standard)."""
     config: Path | None = None
     """TOML file with settings in the tables network, dual, iql, extraction and trainer."""
     settings: Annotated[tuple[str, ...], tyro.conf.arg(name="set")] = ()
@@ -111,6 +113,7 @@ class Train:
             sample_size=self.sample_size,
             learning_rate=self.learning_rate,
             seed=self.seed,
+            effort=self.effort,
             config=config,
             out=self.out,
             trackers=_trackers(self.tensorboard, self.wandb, self.out),

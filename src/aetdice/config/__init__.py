@@ -132,6 +132,8 @@ class ExtractionConfig:
 class TrainerConfig:
     """What is about the run and not about the method."""
 
+    effort: Literal["quick", "standard", "thorough"] = "standard"
+    """How long to choose settings and to train, where they are chosen from the data."""
     holdout: float | None = None
     """Share of episodes kept for choosing a setting; by default a tenth if there are several, else none."""
     precision: Literal["highest", "tensorfloat32", "bfloat16"] = "highest"

@@ -10,7 +10,18 @@ from jaxtyping import Bool, Float, Int
 
 from aetdice.data import Episodes
 from aetdice.data.successors import frames_before, number_rows
+from aetdice.evaluation.nearest_model import MOST_DIMENSIONS, NearestModel
 from aetdice.evaluation.policy import Policy
+
+
+def model_of(episodes: Episodes, horizon: int) -> "RecordedModel | NearestModel | None":
+    """The recorded model of the data; None where actions are continuous or states are too many to meet."""
+    flat = episodes.observations.reshape(len(episodes.observations), -1)
+    if not np.issubdtype(episodes.actions.dtype, np.integer) or episodes.actions.ndim != 1:
+        return None
+    if number_rows(flat) is not None:
+        return RecordedModel(episodes, horizon)
+    return NearestModel(episodes, horizon) if flat.shape[1] <= MOST_DIMENSIONS else None
 
 
 class RecordedModel:

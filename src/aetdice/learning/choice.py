@@ -19,8 +19,8 @@ from aetdice.algorithms.episode_weighting import episode_weighting
 from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
 from aetdice.data.noise import chance_share
-from aetdice.learning.features import choose_features
-from aetdice.learning.inputs import actions_of, has_discrete_observations
+from aetdice.learning.inputs import actions_of
+from aetdice.learning.recipe import settle
 from aetdice.learning.stitching import join_at_random, stitch
 from aetdice.objectives import Objective
 
@@ -43,6 +43,9 @@ STEADY = {"network.value_fourier": 3, "dual.batch": 512}
 """Settings, where they are at their defaults, with which ν stands a small β on stochastic data."""
 BETAS = (1e-3, 1e-4)
 """Tried on stochastic data; the policy's J in the recorded model decides between them."""
+SIZES = (0.005, 0.03, 0.15)
+"""Effective sample sizes tried where there is some chance: few episodes do not show what may happen."""
+SOME_CHANCE = 1e-3
 
 
 class Choice(NamedTuple):
@@ -57,17 +60,16 @@ class Choice(NamedTuple):
 
 
 def choose(dataset: Episodes, given: Choice, horizon: int) -> Choice:
-    """Whole episodes where nothing is left to chance, otherwise the dual of single steps.
-
-    Where observations are continuous, their features are chosen as well.
-    """
+    """Whole episodes where nothing is left to chance, otherwise the dual of single steps; and its recipe."""
     discrete = np.issubdtype(dataset.observations.dtype, np.integer) and actions_of(dataset) > 0
     chance, most = chance_share(some_of(dataset)), MOST_CHANCE["discrete" if discrete else "continuous"]
-    if not has_discrete_observations(dataset):
-        given = given._replace(config=choose_features(dataset, given.algorithm, horizon, given.config))
+    given = given._replace(config=settle(dataset, given.algorithm, horizon, given.config))
     whole = np.mean(dataset.terminated | (dataset.lengths >= horizon)) >= LEAST_WHOLE
     if whole and has_one_start(dataset) and chance <= most:
-        return given._replace(algorithm=episode_weighting(horizon, given.config), joins="best")
+        sizes = {"sample_size": SIZES} if chance > SOME_CHANCE else {}
+        return given._replace(
+            algorithm=episode_weighting(horizon, given.config), joins="best", sweeps={**given.sweeps, **sizes}
+        )
     if not discrete or chance <= most:
         return given._replace(algorithm=aetdice(horizon, given.config))
     steady = {name: value for name, value in STEADY.items() if name not in given.config.changed()}

@@ -9,7 +9,8 @@ from aetdice.datasets import dataset_of
 from aetdice.errors import InputError
 from aetdice.learning.folder import RESULT, load_policies, load_returns, read_request, read_result
 from aetdice.learning.run import Member, Run
-from aetdice.learning.selection import Selection, Verdict, trusted_by_words
+from aetdice.learning.selection import Selection
+from aetdice.learning.verdict import Verdict, trusted_by_words
 from aetdice.objectives import Objective, objective_from
 
 
@@ -47,6 +48,7 @@ def load_run(folder: Path | str, objective: Objective | Sequence[Objective] | No
             seconds=result["seconds"],
             data_returns=dataset_of(request["dataset"]["origin"]).returns if returns is None else returns,
             request=request,
+            chosen=result.get("chosen", {}),
             versions=result["versions"],
         )
     except (LookupError, ArithmeticError, TypeError, AttributeError) as error:

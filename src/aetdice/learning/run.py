@@ -16,7 +16,8 @@ from aetdice.evaluation.scores import EPISODES, SEED, TRAINED, columns_of, score
 from aetdice.exact import AugmentedSpace, solve
 from aetdice.files import versions, write_json
 from aetdice.learning.folder import RESULT, check_folder, save_policies, save_returns, write_request
-from aetdice.learning.selection import Candidate, Selection, Verdict, select
+from aetdice.learning.selection import Candidate, Selection, select
+from aetdice.learning.verdict import Verdict
 from aetdice.objectives import Objective
 
 
@@ -63,6 +64,8 @@ class Run:
     data_returns: Float[np.ndarray, "episodes m"]
     request: dict[str, Any] = field(default_factory=dict)
     """What `train` was asked for, as its config file has it."""
+    chosen: dict[str, Any] = field(default_factory=dict)
+    """The settings that were read from the data."""
     versions: dict[str, str] = field(default_factory=versions)
 
     @property
@@ -201,6 +204,7 @@ def summarise(
         **summaries[0],
         "units": "the environment's own reward units",
         "by_objective": summaries,
+        "chosen": run.chosen,
         "members": rows,
         "seconds": run.seconds,
         "versions": run.versions,

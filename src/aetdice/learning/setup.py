@@ -16,15 +16,18 @@ from aetdice.data import Episodes
 from aetdice.data.augmentation import check_horizon
 from aetdice.data.device import DeviceData
 from aetdice.errors import InputError
-from aetdice.evaluation.recorded_model import RecordedModel
 from aetdice.learning.choice import Choice, choose, with_joined
+from aetdice.learning.evidence import Evidence
 from aetdice.learning.inputs import check_settings, encoder_for, head_for, onto_device, probe_of, split
 from aetdice.learning.population import product, stack
+from aetdice.learning.recipe import settle
 from aetdice.networks import Encoder, PolicyHead
 from aetdice.objectives import Objective, check_objective
 
 AETDICE = "aetdice"
 """The algorithm whose n is chosen from the data."""
+EFFORT = {"trainer.effort"}
+"""The one setting that leaves the others to be chosen."""
 TWIN_RATE = 1e-3
 """The twins' learning rate, whatever the members'."""
 
@@ -62,8 +65,8 @@ class Setup(NamedTuple):
     probe: DeviceData
     returns: Float[np.ndarray, "episodes m"]
     """Of the recorded episodes."""
-    model: RecordedModel | None
-    """Where transitions are stochastic and outcomes pooled: what policies are played in."""
+    evidence: Evidence
+    """What the data can say of policies."""
     fingerprint: UInt8[Array, "32"]
     """Of all that the result depends on."""
 
@@ -90,6 +93,9 @@ def set_up(
     check_settings(dataset, config)
     if algorithm == AETDICE and config.dual.n_step is None and sweeps.get("beta") is None:
         choice = choose(dataset, choice, horizon)
+    elif not config.changed().keys() - EFFORT:
+        config = settle(dataset, choice.algorithm, horizon, config)
+        choice = Choice(algorithm_for(algorithm, horizon, readable(config, algorithm)), config, sweeps)
     learner, config = choice.algorithm, choice.config
     choices = members_of(dataset, objectives, learner, choice.sweeps, learning_rate, seed)
     seeds = [choice["seed"] for choice in choices]
@@ -121,7 +127,7 @@ def set_up(
         held_out=None if kept is None else onto_device(kept, horizon, learner, model=recorded),
         probe=probe_of(dataset, horizon, learner),
         returns=dataset.returns,
-        model=RecordedModel(dataset, horizon) if training.steps.successors and training.actions else None,
+        evidence=Evidence(dataset, horizon, training.steps.successors is not None, settings),
         fingerprint=fingerprint(dataset, choices, algorithm, horizon, config),
     )
 

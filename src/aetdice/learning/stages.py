@@ -4,7 +4,6 @@ Between chunks of updates the host shows progress, writes metrics and a checkpoi
 depend on seed and step only, so a run killed at any moment resumes to the same bits.
 """
 
-import math
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -38,17 +37,15 @@ from aetdice.learning.population import (
     value_metrics,
 )
 from aetdice.learning.run import Member
-from aetdice.learning.selection import judge
 from aetdice.learning.setup import Setup
+from aetdice.learning.verdict import judge
 from aetdice.networks import PolicyNetwork
-from aetdice.objectives import Objective, in_float64, objective_record
+from aetdice.objectives import Objective, objective_record
 
 EXACT = "highest"
 """The precision of all but the updates: ratios are differences of nearly equal numbers, over β."""
 MOST_LAYERS = 4
 """How many last layers are solved for at a time: the features at every step are gigabytes each."""
-MODEL_EPISODES = 40_000
-"""Of every policy in the recorded model: settings may differ by little."""
 DISTANCE_STEPS = 8192
 """Samples from which the distance between a policy and its twin is estimated."""
 HELD_OUT = ("flow_violation", "effective_sample_size", "claimed_value")
@@ -213,35 +210,17 @@ def _member(
         "params": params,
         "versions": versions(),
     }
-    acting = Policy(policy, details, transform)
-    diagnostics |= _in_model(setup, acting, objective, diagnostics)
+    acting, cloned = Policy(policy, details, transform), Policy(twin, {**details, "twin": True}, transform)
+    diagnostics |= setup.evidence.of_twin(cloned)
+    diagnostics |= setup.evidence.of_policy(acting, objective, diagnostics, setup.algorithm.ends)
     return Member(
         params=params,
         objective=objective,
         policy=acting,
-        twin=Policy(twin, {**details, "twin": True}, transform),
+        twin=cloned,
         diagnostics=diagnostics,
         verdict=judge(diagnostics, setup.algorithm.hints),
     )
-
-
-def _in_model(
-    setup: Setup, policy: Policy, objective: Objective, diagnostics: dict[str, Any]
-) -> dict[str, float]:
-    """J in the recorded model, and how uncertain it is for want of data, relative to what it gains.
-
-    The data's own J is known to half its interval; a policy whose ratios rest on a share of the data is
-    known the less, as the mean of so many fewer episodes.
-    """
-    if setup.model is None:
-        return {}
-    returns, unknown = setup.model.sample_returns(policy, MODEL_EPISODES, seed=0)
-    value = float(in_float64(objective)(returns))
-    data = objective.score(setup.returns, jax.random.key(0))
-    share = diagnostics.get("effective_sample_size", 1.0)
-    half = float(data.high - data.low) / 2 / math.sqrt(max(share, 1e-6))
-    uncertainty = half / max(value - float(data.value), 1e-12)
-    return {"model_value": value, "model_unknown": unknown, "model_uncertainty": uncertainty}
 
 
 def _distance(

@@ -35,6 +35,7 @@ def train(
     seed: Seeds = 0,
     learning_rate: Values = 1e-3,
     transform: Transform | None = None,
+    effort: str | None = None,
     config: TrainingConfig | None = None,
     out: Path | str | None = None,
     progress: Progress | bool = True,
@@ -46,7 +47,8 @@ def train(
     `algorithm` is aetdice, optidice or fairdice (which take β), esr-iql (expectile and
     temperature), episode-weighting (sample_size) or bc. Objectives must share their form and
     differ in parameters only, as `[bsr(a) for a in …]` do. A `transform` is applied to the rewards
-    first and travels with the policies, which are then told raw rewards. With `out`, everything
+    first and travels with the policies, which are then told raw rewards. `effort` is quick, standard or
+    thorough: what is not set by hand is chosen from the data within it. With `out`, everything
     about the run goes to that folder, and a run that was cut off goes on from its last checkpoint
     when called again with the same arguments; `notes` (JSON) are kept beside them. Progress is
     shown on stderr, unless `progress` is False or a function of your own.
@@ -54,6 +56,7 @@ def train(
     _check_kinds(dataset, objective)
     started = time.perf_counter()
     config = config or TrainingConfig()
+    config = config if effort is None else config.adapted({"trainer.effort": effort})
     horizon = dataset.horizon if horizon is None else horizon
     objectives = [objective] if isinstance(objective, Objective) else list(objective)
     seen = dataset.settled()  # the parts that a setup cuts off do not know how episodes end
@@ -93,7 +96,9 @@ def train(
         policy.details["objectives"] = list(dataset.objectives)
     seconds = time.perf_counter() - started
     selections = select_members(members)
-    run = Run(members, selections, algorithm, config, setup.horizon, seconds, seen.returns, request)
+    given = config.changed()
+    chosen = {name: value for name, value in setup.config.changed().items() if name not in given}
+    run = Run(members, selections, algorithm, config, setup.horizon, seconds, seen.returns, request, chosen)
     if out is not None:
         # A folder that has a result is this very run's, ended before: its scores are still true.
         run.save(out, read_result(Path(out)) if (Path(out) / RESULT).is_file() else None)

@@ -55,11 +55,12 @@ def training_table(result: Mapping[str, Any], folder: Path) -> Group:
     """What a run attained for each objective, with twin, data and exact optimum beside it."""
     parts: list[Any] = [_summary(summary) for summary in result["by_objective"]]
     spaced = [part for pair in zip(parts, [Text()] * len(parts), strict=True) for part in pair][:-1]
-    files = Table.grid(padding=(0, 2))
-    files.add_row(
-        Text("files".ljust(len("cloning twin")), style="bold"), Text(f"{folder} ({result['seconds']:.0f} s)")
-    )
-    return Group(*spaced, files)
+    about = Table.grid(padding=(0, 2))
+    read = ", ".join(f"{name} {value}" for name, value in result.get("chosen", {}).items())
+    for label, words in (("from the data", read), ("files", f"{folder} ({result['seconds']:.0f} s)")):
+        if words:
+            about.add_row(Text(label.ljust(len("exact optimum")), style="bold"), Text(words))
+    return Group(*spaced, about)
 
 
 def _summary(summary: Mapping[str, Any]) -> Table:

@@ -1,0 +1,72 @@
+"""Episodes of a policy in the recorded steps of continuous data: what the nearest one did, done from here.
+
+For a few dimensions and discrete actions. Near the data it is right to a few per cent; how often a policy
+is far from all that was recorded says where it is not.
+"""
+
+import jax
+import numpy as np
+from jaxtyping import Float
+from scipy.spatial import cKDTree
+
+from aetdice.data import Episodes
+from aetdice.data.successors import frames_before
+from aetdice.evaluation.policy import Policy
+
+MOST_DIMENSIONS = 8
+"""Of observations, for neighbours to be near."""
+FAR = 3.0
+"""In median steps: beyond that distance nothing like it was recorded."""
+
+
+class NearestModel:
+    """Every action's steps by where they were taken; they move a state as they moved theirs."""
+
+    def __init__(self, episodes: Episodes, horizon: int) -> None:
+        frames = episodes.observations.reshape(len(episodes.observations), -1).astype(np.float64)
+        self.horizon, self.episodes = horizon, episodes
+        before = frames_before(episodes)
+        spread = frames.std(axis=0)
+        self.spread = np.where(spread > 1e-9, spread, 1.0)
+        self.moves = frames[before + 1] - frames[before]
+        self.far = FAR * np.median(np.linalg.norm(self.moves / self.spread, axis=1))
+        self.initial = frames[before[episodes.starts]]
+        self.ends = np.zeros(episodes.steps, bool)
+        self.ends[episodes.starts + episodes.lengths - 1] = episodes.terminated & ~episodes.truncated
+        self.rows = [np.flatnonzero(episodes.actions == a) for a in range(int(episodes.actions.max()) + 1)]
+        self.trees = [
+            cKDTree(frames[before[rows]] / self.spread) if len(rows) else None for rows in self.rows
+        ]
+
+    def sample_returns(
+        self, policy: Policy, count: int, seed: int
+    ) -> tuple[Float[np.ndarray, "count m"], float]:
+        """R of so many episodes, and the share of their steps that were far from all recorded ones."""
+        rng, key = np.random.default_rng(seed), jax.random.key(seed)
+        state = self.initial[rng.integers(len(self.initial), size=count)]
+        accrued = np.zeros((count, self.episodes.rewards.shape[1]))
+        going, unknown, steps = np.ones(count, bool), 0, 0
+        for t in range(self.horizon):
+            seen = state.astype(np.float32).reshape(count, *self.episodes.observations.shape[1:])
+            action = np.asarray(
+                policy.sample(seen, accrued.astype(np.float32), t, jax.random.fold_in(key, t))
+            )
+            row, distance = self._nearest(state, action)
+            steps, unknown = steps + int(going.sum()), unknown + int(np.sum(going & (distance > self.far)))
+            accrued += np.where(going[:, None], self.episodes.rewards[row], 0)
+            going &= ~self.ends[row]
+            state = np.where(going[:, None], state + self.moves[row], state)
+            if not going.any():
+                break
+        return accrued, unknown / max(steps, 1)
+
+    def _nearest(
+        self, state: Float[np.ndarray, "count o"], action: np.ndarray
+    ) -> tuple[np.ndarray, Float[np.ndarray, " count"]]:
+        """The nearest recorded step with each action, and how far it is."""
+        row, distance = np.zeros(len(state), int), np.full(len(state), np.inf)
+        for a, (rows, tree) in enumerate(zip(self.rows, self.trees, strict=True)):
+            if tree is not None and (here := np.flatnonzero(action == a)).size:
+                distance[here], near = tree.query(state[here] / self.spread)
+                row[here] = rows[near]
+        return row, distance

@@ -1,0 +1,86 @@
+"""What the data say of a trained policy: played in the recorded transitions, or beside nearest neighbours."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from aetdice.data import Episodes, accrue
+from aetdice.data.neighbours import misses, near_steps
+from aetdice.data.noise import chance_share
+from aetdice.data.successors import frames_before
+from aetdice.evaluation import Policy
+from aetdice.evaluation.recorded_model import RecordedModel, model_of
+from aetdice.objectives import Objective, in_float64
+
+FEW, MANY = 1_000, 40_000
+"""Episodes of every policy in the model: many where settings are told apart, and may differ by little."""
+FEW_NEAREST, MANY_NEAREST = 300, 1_500
+"""The same where each step looks for its nearest neighbour."""
+SEED = 0
+
+
+class Evidence:
+    """A dataset as a witness: the same for all members of a population."""
+
+    def __init__(self, dataset: Episodes, horizon: int, pooled: bool, settings: int) -> None:
+        self.dataset, self.pooled = dataset, pooled
+        self.model = model_of(dataset, horizon)
+        few, many = (FEW, MANY) if isinstance(self.model, RecordedModel) else (FEW_NEAREST, MANY_NEAREST)
+        self.episodes = many if settings > 1 else few
+        self.neighbours = near_steps(dataset) if self.model is None else None
+        self.noise = 0.0 if pooled else chance_share(dataset)
+
+    def of_twin(self, twin: Policy) -> dict[str, float]:
+        """How much further cloning's actions are from those taken than neighbours' are, relatively."""
+        if self.neighbours is None:
+            return {}
+        asked, near = self.neighbours
+        time = np.arange(self.dataset.steps) - np.repeat(self.dataset.starts, self.dataset.lengths)
+        frames = self.dataset.observations.reshape(len(self.dataset.observations), -1)
+        drawn = twin.sample(
+            frames[frames_before(self.dataset)[asked]],
+            accrue(self.dataset)[0][asked].astype(np.float32),
+            time[asked],
+            jax.random.key(SEED),
+        )
+        taken = self.dataset.actions
+        plain = misses(taken[asked], taken[near])
+        return {"cloning_shortfall": misses(taken[asked], np.asarray(drawn)) / max(plain, 1e-6) - 1}
+
+    def of_policy(
+        self, policy: Policy, objective: Objective, diagnostics: Mapping[str, Any], horizon: bool
+    ) -> dict[str, float]:
+        """J of the data, and of the policy in the model; how much of the promise is lost, how sure that is.
+
+        A claim is in the units of J for flows with a horizon only.
+        """
+        known = {"noise": self.noise, "episodes": len(self.dataset)}
+        if self.model is None:
+            return known
+        data = objective.score(self.dataset.returns, jax.random.key(SEED))
+        returns, unknown = self.model.sample_returns(policy, self.episodes, SEED)
+        value = float(in_float64(objective)(returns))
+        gain = max(value - float(data.value), 1e-12)
+        claimed = diagnostics.get("claimed_value") if horizon else None
+        promised = 0.0 if claimed is None else claimed - float(data.value)
+        return known | {
+            "data_value": float(data.value),
+            "model_value": value,
+            "model_unknown": unknown,
+            "model_uncertainty": self._half(data, diagnostics) / gain,
+            "lost_share": 0.0 if promised <= 0 else 1 - gain / promised,
+        }
+
+    def _half(self, data: Any, diagnostics: Mapping[str, Any]) -> float:
+        """Half an interval of J: the data's own is known to theirs.
+
+        A policy whose ratios rest on a share of stochastic data is known the less, as the mean of so many
+        fewer episodes.
+        """
+        share = diagnostics.get("effective_sample_size", 1.0) if self.pooled else 1.0
+        half: Float[np.ndarray, ""] = (data.high - data.low) / 2
+        return float(half) / math.sqrt(max(share, 1e-6))

@@ -1,0 +1,62 @@
+"""Continuous states: a policy is played with what the nearest recorded steps did."""
+
+import numpy as np
+import pytest
+from support.untrained import Always
+
+from aetdice import Episode, Episodes
+from aetdice.evaluation.nearest_model import NearestModel
+from aetdice.evaluation.recorded_model import RecordedModel, model_of
+
+HORIZON = 20
+
+
+def walks(count: int, actions: tuple[int, ...] = (0, 1)) -> Episodes:
+    """A walker on a line goes 0.1 left or right at random and is paid where it is."""
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(count):
+        action = rng.choice(actions, HORIZON)
+        x = rng.uniform(-0.01, 0.01) + np.concatenate([[0.0], np.cumsum(0.2 * action - 0.1)])
+        episodes.append(Episode(x[:, None].astype(np.float32), action, x[1:, None], False, True))
+    return Episodes.from_list(episodes)
+
+
+def test_where_there_are_data_a_policy_gets_what_it_would():
+    returns, unknown = NearestModel(walks(300), 8).sample_returns(Always(1), 50, 0)
+    np.testing.assert_allclose(returns, 0.1 * 8 * 9 / 2, atol=0.15)
+    assert unknown == 0
+
+
+def test_far_from_the_data_it_is_said_to_be_unknown():
+    """Nobody was seen to go right for long."""
+    _, unknown = NearestModel(walks(20), HORIZON).sample_returns(Always(1), 50, 0)
+    assert unknown > 0.3
+
+
+def test_an_action_that_was_never_taken_is_unknown():
+    model = NearestModel(walks(20, (0,)), HORIZON)
+    _, unknown = model.sample_returns(Always(1), 50, 0)
+    assert unknown == 1
+
+
+def test_an_episode_ends_where_recorded_ones_did():
+    x = np.arange(4)[:, None] * 0.1
+    fall = Episode(x.astype(np.float32), np.zeros(3, int), np.ones((3, 1)), True, False)
+    returns, _ = NearestModel(Episodes.from_list([fall] * 5), 10).sample_returns(Always(0), 7, 0)
+    np.testing.assert_array_equal(returns, np.full((7, 1), 3.0))
+
+
+@pytest.mark.parametrize(
+    ("frames", "actions", "kind"),
+    [
+        (np.zeros((3, 2), int), np.zeros(2, int), RecordedModel),
+        (np.zeros((3, 2)), np.zeros(2, int), NearestModel),
+        (np.zeros((3, 9)), np.zeros(2, int), type(None)),
+        (np.zeros((3, 2)), np.zeros((2, 1)), type(None)),
+        (np.zeros((3, 2)), np.zeros((2, 2), int), type(None)),
+    ],
+)
+def test_which_data_can_be_played_in(frames, actions, kind):
+    data = Episodes.from_list([Episode(frames, actions, np.ones((2, 1)), False, True)])
+    assert isinstance(model_of(data, 2), kind)

@@ -1,0 +1,81 @@
+"""Settings are chosen by how well cloning predicts held-out episodes, and within the effort."""
+
+import numpy as np
+import pytest
+
+from aetdice import Episode, Episodes, TrainingConfig
+from aetdice.learning import recipe
+from aetdice.learning.recipe import EFFORTS, FEATURES, FLAT, Effort, Trial, settle
+from aetdice.learning.setup import algorithm_for
+
+SMALL = TrainingConfig().adapted({"network.hidden": (16,)})
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    monkeypatch.setattr(recipe, "UPDATES", 400)
+    monkeypatch.setitem(recipe.EFFORTS, "standard", Effort((400,), 300))
+
+
+def striped(stripes: float) -> Episodes:
+    """Which of two actions is taken depends on the stripe that the observation lies in."""
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(60):
+        x = rng.uniform(-1, 1, (21, 1))
+        action = (np.floor(x[:-1, 0] * stripes) % 2).astype(int)
+        episodes.append(Episode(x, action, np.ones((20, 1)), False, True))
+    return Episodes.from_list(episodes)
+
+
+def chosen(data: Episodes, config: TrainingConfig = SMALL) -> TrainingConfig:
+    return settle(data, algorithm_for("aetdice", 20, config), 20, config)
+
+
+@pytest.mark.trains
+def test_fine_structure_asks_for_fourier_features():
+    assert chosen(striped(8)).network.observation_fourier > 0
+    trial = Trial.of(striped(8), algorithm_for("aetdice", 20, SMALL), 20)
+    fits = [trial.fit(SMALL.adapted(dict(features)), 400) for features in FEATURES]
+    assert max(fits[1:]) > fits[0] + 0.1
+
+
+def test_what_was_set_by_hand_is_kept():
+    given = {"network.observation_fourier": 2, "extraction.steps": 10, "dual.steps": 20}
+    config = SMALL.adapted(given)
+    assert chosen(striped(8), config) == config
+
+
+def test_one_episode_leaves_nothing_to_hold_out():
+    expected = SMALL.adapted({"dual.steps": 300})
+    assert chosen(striped(1).select(np.arange(1))) == expected
+
+
+@pytest.mark.parametrize(
+    ("gains", "expected"), [([2, 2], 400), ([2, 0.5], 200), ([0.5, 2], 100), ([-1, 5], 100)]
+)
+def test_training_is_lengthened_while_that_gains(monkeypatch, gains, expected):
+    """In units of what counts as flat: 100, 200, 400 updates."""
+    curve = dict(zip((100, 200, 400), np.cumsum([0, *gains]) * FLAT, strict=True))
+    monkeypatch.setitem(recipe.EFFORTS, "standard", Effort((100, 200, 400), 300))
+    monkeypatch.setattr(Trial, "fit", lambda self, config, updates: curve[updates])
+    config = SMALL.adapted({"network.observation_fourier": 1})
+    assert chosen(striped(1), config).extraction.steps == expected
+
+
+def test_dropout_and_width_are_tried_where_the_effort_has_them(monkeypatch):
+    likes = {(0.1, (16,)): 1.0, (0.1, (32,)): 2.0}
+    monkeypatch.setitem(recipe.EFFORTS, "standard", Effort((100,), 300, (0.1, 0.2), ((32,),)))
+    monkeypatch.setattr(
+        Trial, "fit", lambda self, c, updates: likes.get((c.extraction.dropout, c.network.hidden), 0.0)
+    )
+    config = TrainingConfig().adapted({"network.observation_fourier": 1, "network.hidden": (16,)})
+    assert chosen(striped(1), config).extraction.dropout == 0.1
+    assert chosen(striped(1), config).network.hidden == (16,)  # set by hand
+
+
+def test_more_effort_is_more():
+    assert list(EFFORTS) == ["quick", "standard", "thorough"]
+    quick, *_, thorough = EFFORTS.values()
+    assert quick.values < thorough.values
+    assert max(quick.lengths) < max(thorough.lengths)
