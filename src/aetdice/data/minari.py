@@ -62,6 +62,11 @@ def load_minari(dataset_id: str) -> Episodes:
     return Episodes.from_list(_episodes(dataset), None if names is None else list(names))
 
 
+def iterate_minari(dataset_id: str) -> Iterator[Episode]:
+    """Its episodes one by one, unchecked."""
+    return _episodes(_open(dataset_id))
+
+
 def _open(dataset_id: str) -> Any:
     minari = _minari()
     try:
