@@ -105,8 +105,8 @@ class Sessions:
             return raw
         if following is None:
             raise InputError("this policy transforms rewards: give observe the next observation, too")
-        seen = numbers(self._encoded(following), "observations").astype(np.float64)
+        seen = check_observations(self._interface, self._encoded(following), self.count)
         try:
-            return np.asarray(self._transform(raw, seen.reshape(self.count, -1)))
+            return np.asarray(self._transform(raw, seen.astype(np.float64)))
         except (ValueError, IndexError) as error:
             raise InputError(f"rewards of shape {raw.shape} cannot be transformed: {error}") from error

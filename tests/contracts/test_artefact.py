@@ -24,7 +24,9 @@ from aetdice.data.transforms import Scaling
 from aetdice.networks import Categorical
 from aetdice.objectives import objective_record
 from aetdice.serving import policy_model
+from aetdice.serving.graph import load_onnx
 from aetdice_runner import Runner
+from aetdice_runner.artefact import facts_checksum
 
 RUN = Path(__file__).parents[1] / "support" / "version_0_1_run"
 
@@ -133,6 +135,33 @@ def test_damaged_file_is_refused(tmp_path, place):
     model[where] ^= 0xFF
     (tmp_path / "p.onnx").write_bytes(bytes(model))
     assert complaint(lambda: Runner.load(tmp_path / "p.onnx")).startswith("p.onnx: ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(b'"horizon": 20', b'"horizon": 29'), (b'"size": 3', b'"size": 4'), (b'"north"', b'"nerth"')],
+)
+def test_damaged_metadata_is_refused(old, new):
+    model = policy_model(policy_of(coding=WORDS))
+    assert model.count(old) >= 1
+    assert "metadata does not fit its checksum" in complaint(lambda: Runner(model.replace(old, new)))
+
+
+def test_metadata_of_another_graph_is_refused():
+    """With checksums that fit: whoever wrote it did so by hand."""
+    model = load_onnx().load_from_string(policy_model(policy_of()))
+    (entry,) = model.metadata_props
+    for change, words in (
+        ({"accrued": 3}, "its graph has other inputs"),
+        ({"observation": {"size": 3, "sizes": [2, 2, 2]}}, "its graph has other inputs"),
+        ({"result": ...}, "not whole: KeyError('result')"),
+    ):
+        facts = {**json.loads(entry.value), **change}
+        facts = {name: value for name, value in facts.items() if value is not ...}
+        changed = type(model)()
+        changed.CopyFrom(model)
+        changed.metadata_props[0].value = json.dumps({**facts, "facts_sha256": facts_checksum(facts)})
+        assert words in complaint(lambda changed=changed: Runner(changed.SerializeToString()))
 
 
 @pytest.mark.parametrize("content", [b"", b"no", b"\x3a\xff\xff\xff\xff", b"\x08\x0a", bytes(range(256))])

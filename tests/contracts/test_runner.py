@@ -70,6 +70,8 @@ def test_episodes_that_ended_begin_anew(runner):
         ([[0.0, [1.0], 2.0]], "must be numbers"),
         ([["a", "b", "c"]], "must be numbers"),
         (None, "must be numbers"),
+        ([[[0.0, 1.0, 2.0]]], "a list of 3 numbers, not lists of lists"),
+        ([[3e38, 3e38, 3e38]], "the policy has no finite answer"),
     ],
 )
 def test_runner_refuses_observations(runner, observations, words):
@@ -85,6 +87,7 @@ def test_runner_refuses_observations(runner, observations, words):
         ([10**400, "dry"], "'queue' is too large"),
         ([np.nan, "dry"], "must be finite"),
         ([0.1], "has 2 entries (queue, weather), not 1"),
+        ([0.1, np.array(["dry", "rain"])], "which the data never had"),
     ],
 )
 def test_runner_refuses_words_it_does_not_know(row, words):

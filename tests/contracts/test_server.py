@@ -16,7 +16,7 @@ from support.policies import HORIZON, POLICIES, WORDS, policy_of, some_states
 from aetdice import export_policy
 from aetdice.serving import policy_model
 from aetdice_runner import Runner
-from aetdice_runner.server import _listen, create_app
+from aetdice_runner.server import _listen, create_app, create_server
 from aetdice_runner.service import FullError, LostError, Service
 
 SECONDS = 60
@@ -136,6 +136,10 @@ def test_no_session_sees_another(client, runner):
         (b'{"observation": null}', 422, "must be numbers"),
         (b'{"observation": {"a": 1}}', 422, "must be numbers"),
         (b'{"observation": "abc"}', 422, "must be numbers"),
+        (b'{"observation": [[0], [0], [0]]}', 422, "a list of 3 numbers, not lists of lists"),
+        (b'{"observation": [3e38, 3e38, 3e38]}', 422, "the policy has no finite answer"),
+        (b'{"observation": [0, 0, 0], "observation": [1, 1, 1]}', 400, "an entry is given twice"),
+        (b'{"observation": {"a": 1, "a": 2}}', 400, "an entry is given twice"),
         (b'{"observation": [0, 0, 0], "id": 3}', 422, "there is no 'id' here"),
         (b'{"observation": [' + b"0, " * 1000 + b"0]}", 413, "larger than 1000 bytes"),
     ],
@@ -238,6 +242,9 @@ def test_every_kind_of_policy_is_served(kind):
     alone = client.post(f"{there}/observe", json={"reward": [1, 2]})
     assert alone.status_code == (200 if policy.transform is None else 422)
     if policy.transform is not None:
+        for wrong in ([seen, seen], [seen], seen[:2], [1e39, 0, 0]):
+            told = {"reward": [1, 2], "next_observation": wrong}
+            assert client.post(f"{there}/observe", json=told).status_code == 422
         both = {"reward": [1, 2], "next_observation": seen}
         assert client.post(f"{there}/observe", json=both).json() == {"time": 1, "over": False}
     assert client.get("/openapi.json").status_code == 200
@@ -275,6 +282,85 @@ def test_real_server_answers_a_real_client_and_stops_gracefully(module, tmp_path
     finally:
         server.kill()
         server.wait(timeout=SECONDS)
+
+
+def with_server(runner, ask):
+    """What a coroutine gets from a server in this process, by its port."""
+
+    async def run():
+        listening, server = _listen("127.0.0.1", 0), create_server(create_app(Service(runner)))
+        port = listening.getsockname()[1]
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        while not server.started:
+            await asyncio.sleep(0.01)
+        try:
+            return await asyncio.wait_for(ask(port), SECONDS)
+        finally:
+            server.should_exit = True
+            await serving
+
+    return asyncio.run(run())
+
+
+async def talk(port, *pieces, pause=0.0):
+    """What a server answers to bytes before it closes the connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(pause)
+        return await reader.read()
+    except ConnectionError:
+        return b""
+    finally:
+        writer.close()
+
+
+def test_connections_that_never_ask_are_closed(runner, monkeypatch):
+    """Silent ones, and heads that come a byte at a time; those that ask stay open."""
+    monkeypatch.setattr("aetdice_runner.protocol.HEAD_SECONDS", 0.2)
+
+    async def ask(port):
+        began = clock.monotonic()
+        silent, slow = talk(port), talk(port, *[b"G"] * 40, pause=0.05)
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=SECONDS) as client:
+            for _ in range(8):
+                assert (await client.get("/health")).status_code == 200
+                await asyncio.sleep(0.05)
+            return await asyncio.gather(silent, slow), clock.monotonic() - began
+
+    answers, seconds = with_server(runner, ask)
+    assert answers == [b"", b""]
+    assert seconds < 10
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"no request at all\r\n\r\n", b"400"),
+        (b"GET /health HTTP/1.1\r\n\r\n", b"400"),
+        (
+            b"POST /episodes HTTP/1.1\r\nhost: a\r\ncontent-length: 99999999999\r\n\r\n" + b"x" * 70_000,
+            b"413",
+        ),
+        (
+            b"GET /health HTTP/1.1\r\nhost: a\r\nconnection: upgrade, close\r\nupgrade: websocket\r\n"
+            b"sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n",
+            b"200",
+        ),
+    ],
+    ids=["nonsense", "no host", "endless body", "web socket"],
+)
+def test_odd_requests_are_answered_and_the_connection_closed(runner, head, status):
+    answer = with_server(runner, lambda port: talk(port, head))
+    assert answer.split(b" ")[1] == status
+
+
+def test_heads_are_bounded(runner):
+    """The rest of it is not read: perhaps the client hears of the closed connection before the answer."""
+    head = b"GET /health HTTP/1.1\r\nhost: a\r\nx: " + b"y" * (1 << 17)
+    assert with_server(runner, lambda port: talk(port, head))[9:12] in (b"", b"400")
 
 
 def test_answers_do_not_wait_for_acknowledgements():

@@ -33,7 +33,7 @@ class Export:
         if self.target.exists():
             raise InputError(f"{self.target} exists; delete it or choose another name")
         result = export_run(self.run_folder, self.target, self.member)
-        said = "" if result is None else f"; member {result['member']}: {result['verdict']}"
+        said = "" if result is None else f"; member {result['member']}: {result.get('verdict', 'no verdict')}"
         Console().print(Text(f"{self.target}: {self.target.stat().st_size:,} bytes{said}"), soft_wrap=True)
 
 

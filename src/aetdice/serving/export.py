@@ -13,7 +13,7 @@ from aetdice.files import package_version, write_whole
 from aetdice.learning.folder import policy_file, read_request, read_result
 from aetdice.networks import GaussianMixture
 from aetdice.serving.graph import network_model
-from aetdice_runner.artefact import FORMAT, KEY, graph_checksum
+from aetdice_runner.artefact import FORMAT, KEY, facts_checksum, graph_checksum
 
 RESULTS = ("params", "score", "twin_score", "scores", "verdict", "trusted")
 """What a run's result says about a member, as far as it was evaluated."""
@@ -78,6 +78,8 @@ def policy_model(policy: Policy, result: Mapping[str, Any] | None = None) -> byt
         "details": policy.details,
         "result": None if result is None else dict(result),
     }
+    facts = json.loads(json.dumps(facts))  # keys as they will be read
+    facts["facts_sha256"] = facts_checksum(facts)
     entry = model.metadata_props.add()
     entry.key, entry.value = KEY, json.dumps(facts)
     return bytes(model.SerializeToString())
