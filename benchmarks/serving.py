@@ -1,12 +1,12 @@
 """A shipped policy: load time, time per decision, answers under many sessions, memory over many episodes.
 
-python benchmarks/serving.py [--parts runner sessions memory service] [--sessions 1000] [--pace 4] [--seconds 20]
-                             [--episodes 100000] [--limit 1200] [--note WORDS] [--out OUT.json]
+python benchmarks/serving.py [--parts runner sessions memory service] [--sessions 1000] [--pace 4]
+                             [--seconds 20] [--episodes 100000] [--limit 1200] [--note WORDS] [--out OUT.json]
 
-runner: load time and time per decision in one process. sessions: each decides once per `pace` seconds, which are
-two requests, over a connection of its own; the client runs on the same cores. memory: `episodes` whole episodes
-of one step over HTTP, for at most `limit` seconds. service: as many that nobody ends, in one process without HTTP.
-An OUT that exists keeps the parts that are not measured again.
+runner: load time and time per decision in one process. sessions: each decides once per `pace` seconds, which
+are two requests, over a connection of its own; the client runs on the same cores. memory: `episodes` whole
+episodes of one step over HTTP, for at most `limit` seconds. service: as many that nobody ends, in one process
+without HTTP. An OUT that exists keeps the parts that are not measured again.
 """
 
 import argparse
