@@ -83,7 +83,8 @@ class Runner:
 
         Equal seeds sample equal actions. The stream is NumPy's, not that of the JAX policy.
         """
-        if seed is not None and (isinstance(seed, bool) or not 0 <= seed < LARGEST_SEED):
+        whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+        if seed is not None and not (whole and 0 <= seed < LARGEST_SEED):
             raise InputError(f"a seed is a whole number from 0 to 2^64 - 1, not {seed!r}")
         rng = None if greedy else np.random.default_rng(seed)
 

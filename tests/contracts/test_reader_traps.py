@@ -16,7 +16,6 @@ from aetdice import Columns, Episode, Episodes, InputError, load_dataset
 from aetdice.data import FORMATS
 from aetdice.data.doctor import examine, examine_episodes
 from aetdice.data.mending import mend
-from aetdice.data.readers.base import Column
 from aetdice.networks import Categorical
 from aetdice.serving import policy_model
 from aetdice_runner import Runner
@@ -60,7 +59,14 @@ def test_dates_tell_episodes_apart():
         "shift obs action reward\n2026-01-01 .5 0 1\n2026-01-01 .5 0 1\n2026-01-02 .5 1 1", ends="shift"
     )
     assert found.lengths.tolist() == [2, 1]
-    assert Column(np.array(["2026-01-02"], "M8[D]")).shown(0) == "2026-01-02"
+
+
+def test_doctor_calls_episodes_by_their_dates(tmp_path):
+    rows = "2026-01-01,0,.5,0,1\n2026-01-01,1,.5,1,1\n2026-01-02,0,.5,1,1\n2026-01-02,0,.5,,1\n"
+    (tmp_path / "log.csv").write_text("shift,step,obs,action,reward\n" + rows)
+    places = {each.kind: each.where for each in examine(tmp_path / "log.csv").findings}
+    assert places["repeated step"].endswith("line 5 (episode 2026-01-02, step 0)")
+    assert set(places) == {"repeated step", "missing"}
 
 
 def many_columns(count=14, rows=50):

@@ -59,6 +59,17 @@ def test_episodes_that_ended_begin_anew(runner):
     assert sessions.accrued.tolist() == [[0, 0], [1, 1], [1, 1]]
 
 
+def test_step_that_is_refused_has_not_happened(runner):
+    sessions = runner.start(2)
+    sessions.act(np.zeros((2, 3)))
+    for ended in ([True], [0, 1], [[True, False]]):
+        words = complaint(lambda ended=ended: sessions.observe(np.ones((2, 2)), ended=np.array(ended)))
+        assert "one truth value each" in words
+    assert sessions.time.tolist() == [0, 0]
+    sessions.observe(np.ones((2, 2)), ended=np.array([True, False]))
+    assert sessions.time.tolist() == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("observations", "words"),
     [
@@ -105,7 +116,7 @@ def test_runner_refuses_rewards_and_turns(runner):
     sessions.observe([[3e38, 1]])
     sessions.act(np.zeros((1, 3)))
     assert "finite" in complaint(lambda: sessions.observe([[3e38, 1]]))  # the sum is not
-    for wrong in (-1, 2**64, True):
+    for wrong in (-1, 2**64, True, 1.5, "a"):
         assert "a seed is" in complaint(lambda wrong=wrong: runner.start(seed=wrong))
     assert "at least one episode" in complaint(lambda: runner.start(0))
 
