@@ -1,5 +1,7 @@
 """Minari: episodes with vector rewards go there and come back."""
 
+import resource
+import signal
 import sys
 
 import h5py
@@ -97,3 +99,21 @@ def test_missing_minari_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "minari", None)
     with pytest.raises(InputError, match=r"pip install 'aetdice\[minari\]'"):
         load_minari("test/any-v0")
+
+
+def test_full_disk_is_one_sentence_and_leaves_nothing(datasets, monkeypatch, capfd):
+    """A file may grow to a few kilobytes only, as if the disk were full."""
+    given = [make(30, seed=seed, objectives=3) for seed in range(40)]
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+        with pytest.raises(InputError) as refused:
+            save_minari("test/full-v0", given)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+    assert str(refused.value).lower() == "test/full-v0 cannot be written: file too large"
+    assert not (datasets / "test" / "full-v0").exists()
+    captured = capfd.readouterr()
+    assert captured.out + captured.err == ""
