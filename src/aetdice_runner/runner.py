@@ -142,4 +142,4 @@ def _session(model: bytes, threads: int) -> Any:
     try:
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own are RuntimeErrors of several kinds
-        raise InputError(f"onnxruntime cannot read its graph: {error}") from error
+        raise InputError(f"onnxruntime cannot read its graph: {str(error).splitlines()[0]}") from error
