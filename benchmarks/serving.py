@@ -1,11 +1,12 @@
 """A shipped policy: load time, time per decision, answers under many sessions, memory over many episodes.
 
-python benchmarks/serving.py [--sessions 1000] [--pace 4] [--seconds 20] [--episodes 100000] [--limit 120]
-                             [--note WORDS] [--out OUT.json]
+python benchmarks/serving.py [--parts runner sessions memory service] [--sessions 1000] [--pace 4]
+                             [--seconds 20] [--episodes 100000] [--limit 1200] [--note WORDS] [--out OUT.json]
 
-Every session decides once per `pace` seconds: two requests. The client runs on the same cores. At most
-`episodes` whole episodes of one step follow over HTTP, for at most `limit` seconds, and as many again
-in one process through the service alone.
+runner: load time and time per decision in one process. sessions: each decides once per `pace` seconds, which
+are two requests, over a connection of its own; the client runs on the same cores. memory: `episodes` whole
+episodes of one step over HTTP, for at most `limit` seconds. service: as many that nobody ends, in one process
+without HTTP. An OUT that exists keeps the parts that are not measured again.
 """
 
 import argparse
@@ -33,6 +34,7 @@ from aetdice_runner.service import Service
 SIZE, OBJECTIVES, HORIZON, HIDDEN, ACTIONS = 17, 3, 1000, (256, 256), 6
 SEEN, REWARD = [0.1] * SIZE, [0.5] * OBJECTIVES
 WAIT = 60
+PARTS = ("runner", "sessions", "memory", "service")
 
 
 def write_policy(path: Path) -> None:
@@ -103,18 +105,20 @@ async def keep_deciding(
 ) -> None:
     """One session: it acts and observes once per pace."""
     name = json.loads(await there.ask("POST", "/episodes", {}))["id"]
-    due = first
+    due, step = first, 0
     while due < until:
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
         for path, told in (("act", {"observation": SEEN}), ("observe", {"reward": REWARD})):
             begun = time.perf_counter()
-            await there.ask("POST", f"/episodes/{name}/{path}", told)
+            answer = await there.ask("POST", f"/episodes/{name}/{path}", told)
             times.append(time.perf_counter() - begun)
-        due += pace
+            if json.loads(answer)["time"] != step + (path == "observe"):
+                raise RuntimeError(f"step {step} of a session was answered with {answer!r}")
+        due, step = due + pace, step + 1
     await there.ask("DELETE", f"/episodes/{name}")
 
 
-async def measure_sessions(port: int, count: int, pace: float, seconds: float) -> dict[str, float]:
+async def measure_sessions(port: int, count: int, pace: float, seconds: float) -> dict[str, object]:
     times: list[float] = []
     connections = [await Connection("127.0.0.1", port).open() for _ in range(count)]
     begin = time.perf_counter() + 3
@@ -130,9 +134,11 @@ async def measure_sessions(port: int, count: int, pace: float, seconds: float) -
         there.writer.close()
     return {
         "sessions": count,
+        "pace_seconds": pace,
         "requests": len(times),
         "requests_per_second": len(times) / seconds,
         **quantiles,
+        "p99_below_50_ms": quantiles["p99_ms"] < 50,
     }
 
 
@@ -204,48 +210,57 @@ def start_server(path: Path, log: Path) -> tuple[subprocess.Popen[bytes], int]:
     raise RuntimeError(f"no server: {log.read_text()}")
 
 
+def measure_server(path: Path, folder: Path, options: argparse.Namespace) -> dict[str, dict[str, object]]:
+    """The parts that need a server, and how it stops."""
+    server, port = start_server(path, folder / "log")
+    found: dict[str, dict[str, object]] = {}
+    try:
+        if "sessions" in options.parts:
+            given = options.sessions, options.pace, options.seconds
+            found["sessions"] = asyncio.run(measure_sessions(port, *given))
+        if "memory" in options.parts:
+            found["memory"] = asyncio.run(measure_memory(port, server.pid, options.episodes, options.limit))
+        server.terminate()
+        stopped = server.wait(timeout=WAIT)
+    finally:
+        server.kill()
+        server.wait(timeout=WAIT)
+    return {part: {**each, "exit_code_after_sigterm": stopped} for part, each in found.items()}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--sessions", type=int, default=1000)
     parser.add_argument("--pace", type=float, default=4.0)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--episodes", type=int, default=100_000)
-    parser.add_argument("--limit", type=float, default=120.0)
+    parser.add_argument("--limit", type=float, default=1200.0)
     parser.add_argument("--note", default="")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    known = json.loads(options.out.read_text()) if options.out is not None and options.out.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "policy.onnx"
+        path, before = Path(folder) / "policy.onnx", os.getloadavg()[0]
         write_policy(path)
-        load = os.getloadavg()[0]
-        runner = measure_runner(path)
-        server, port = start_server(path, Path(folder) / "log")
-        try:
-            given = options.sessions, options.pace, options.seconds
-            sessions = {**asyncio.run(measure_sessions(port, *given)), "pace_seconds": options.pace}
-            memory = asyncio.run(measure_memory(port, server.pid, options.episodes, options.limit))
-            server.terminate()
-            stopped = server.wait(timeout=WAIT)
-        finally:
-            server.kill()
-            server.wait(timeout=WAIT)
-        service = measure_service(path, options.episodes)
-    result = {
+        found: dict[str, dict[str, object]] = {}
+        if "runner" in options.parts:
+            found["runner"] = {**measure_runner(path)}
+        if {"sessions", "memory"} & set(options.parts):
+            found |= measure_server(path, Path(folder), options)
+        if "service" in options.parts:
+            found["service"] = measure_service(path, options.episodes)
+    packages = ("onnxruntime", "starlette", "uvicorn")
+    facts = {
         "note": options.note,
-        "load_average_before": round(load, 2),
-        "network": {"observations": SIZE, "objectives": OBJECTIVES, "hidden": HIDDEN, "actions": ACTIONS},
-        "runner": runner,
-        "concurrent_sessions": sessions,
-        "memory_over_http": memory,
-        "memory_of_abandoned_episodes": service,
-        "exit_code_after_sigterm": stopped,
+        "load_average_before": round(before, 2),
+        "load_average_after": round(os.getloadavg()[0], 2),
         "cores": os.cpu_count(),
         "machine": platform.machine(),
-        "versions": {
-            **versions(),
-            **{name: package_version(name) for name in ("onnxruntime", "starlette", "uvicorn")},
-        },
+        "versions": {**versions(), **{name: package_version(name) for name in packages}},
     }
+    network = {"observations": SIZE, "objectives": OBJECTIVES, "hidden": HIDDEN, "actions": ACTIONS}
+    result = {**known, "network": network, **{part: {**each, **facts} for part, each in found.items()}}
     if options.out is not None:
         write_json(options.out, result)
     print(json.dumps(result, indent=2))

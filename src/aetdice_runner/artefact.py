@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aetdice_runner.checks import Interface
@@ -37,6 +37,8 @@ def read_facts(model: bytes) -> dict[str, Any]:
             raise ValueError(f"it has format {facts['format']}, this version reads {FORMAT}")
         if facts["sha256"] != hashlib.sha256(graph).hexdigest():
             raise ValueError("its weights do not fit their checksum: the file is damaged")
+        if facts["facts_sha256"] != facts_checksum(facts):
+            raise ValueError("its metadata does not fit its checksum: the file is damaged")
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise InputError(f"this is no policy that the runner can read: {error}") from error
     return dict(facts)
@@ -45,6 +47,12 @@ def read_facts(model: bytes) -> dict[str, Any]:
 def graph_checksum(model: bytes) -> str:
     """The SHA-256 of weights and operations, as they stand in the file."""
     return hashlib.sha256(b"".join(content for n, content in _fields(model) if n == GRAPH)).hexdigest()
+
+
+def facts_checksum(facts: Mapping[str, Any]) -> str:
+    """The SHA-256 of everything else, as JSON with sorted keys."""
+    others = {name: value for name, value in facts.items() if name != "facts_sha256"}
+    return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
 
 
 def interface_from(facts: dict[str, Any]) -> Interface:

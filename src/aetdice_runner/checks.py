@@ -56,6 +56,8 @@ def check_observations(
     found = numbers(observations, "observations")
     if found.shape[:1] != (count,):
         raise InputError(f"{count} episodes need {count} observations, not an array of shape {found.shape}")
+    if found.ndim > 2:
+        raise InputError(f"an observation is a list of {interface.size} numbers, not lists of lists")
     rows = found.reshape(count, -1)
     if rows.shape[1] != interface.size:
         raise InputError(f"an observation has {interface.size} entries, not {rows.shape[1]}")

@@ -79,7 +79,8 @@ class Coding:
                 return [float(entry)]
             except OverflowError as error:
                 raise InputError(f"observation {column.name!r} is too large for a number") from error
-        found = [value == entry for value in column.values]
+        plain = isinstance(entry, str | numbers.Real | np.generic)
+        found = [plain and bool(value == entry) for value in column.values]
         if not any(found):
             raise InputError(
                 f"observation {column.name!r} is {shown(entry)}, which the data never had; known: "

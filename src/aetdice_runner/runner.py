@@ -34,15 +34,21 @@ class Runner:
         try:
             self._interface, self._head = interface_from(self.facts), head_from(self.facts["action"])
             coding, transform = self.facts["coding"], self.facts["transform"]
+            if lost := {"aetdice", "objective", "objectives", "result"} - set(self.facts):
+                raise KeyError(min(lost))
             self._coding = None if coding is None else coding_from(coding)
             self._transform = None if transform is None else transform_from(transform)
         except (ValueError, LookupError, TypeError) as error:
             raise InputError(f"the metadata of this policy is not whole: {error!r}") from error
         self._session = _session(model, threads)
         self._outputs = [output.name for output in self._session.get_outputs()]
-        kinds = {"tensor(float)": np.float32, "tensor(int32)": np.int32}
-        self._kinds = {told.name: kinds.get(told.type) for told in self._session.get_inputs()}
-        if list(self._kinds) != ["observations", "accrued", "time"] or None in self._kinds.values():
+        seen = "tensor(float)" if self._interface.sizes is None else "tensor(int32)"
+        expected = [
+            ("observations", seen, [self._interface.size]),
+            ("accrued", "tensor(float)", [self._interface.objectives]),
+            ("time", "tensor(int32)", []),
+        ]
+        if [(told.name, told.type, told.shape[1:]) for told in self._session.get_inputs()] != expected:
             raise InputError("this is no policy that the runner can read: its graph has other inputs")
 
     @classmethod
@@ -77,7 +83,8 @@ class Runner:
 
         Equal seeds sample equal actions. The stream is NumPy's, not that of the JAX policy.
         """
-        if seed is not None and (isinstance(seed, bool) or not 0 <= seed < LARGEST_SEED):
+        whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+        if seed is not None and not (whole and 0 <= seed < LARGEST_SEED):
             raise InputError(f"a seed is a whole number from 0 to 2^64 - 1, not {seed!r}")
         rng = None if greedy else np.random.default_rng(seed)
 
@@ -115,7 +122,12 @@ class Runner:
         time: Int[np.ndarray, " n"],
     ) -> dict[str, Float[np.ndarray, "n ..."]]:
         told = {"observations": seen, "accrued": accrued, "time": time}
-        return dict(zip(self._outputs, self._session.run(None, told), strict=True))
+        found = dict(zip(self._outputs, self._session.run(None, told), strict=True))
+        if not all(np.isfinite(values).all() for values in found.values()):
+            raise InputError(
+                "the policy has no finite answer: an observation or what was accrued is far beyond its data"
+            )
+        return found
 
 
 def _session(model: bytes, threads: int) -> Any:
@@ -130,4 +142,4 @@ def _session(model: bytes, threads: int) -> Any:
     try:
         return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's own are RuntimeErrors of several kinds
-        raise InputError(f"onnxruntime cannot read its graph: {error}") from error
+        raise InputError(f"onnxruntime cannot read its graph: {str(error).splitlines()[0]}") from error

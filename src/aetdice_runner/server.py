@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 from aetdice_runner.errors import InputError, TurnError
@@ -25,15 +25,20 @@ try:
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import JSONResponse, PlainTextResponse, Response
     from starlette.routing import Route
+
+    from aetdice_runner.protocol import TimedProtocol
 except ImportError as missing:
     raise InputError(f"serving needs more packages ({missing}); pip install 'aetdice[serve]'") from missing
 
+KIND = "application/json"
 LARGEST_BODY = 64 * 1024
 BODY_SECONDS = 10.0
 CONNECTIONS = 4096
 KEEP_ALIVE = 60
 """Seconds: between two decisions a connection may be silent for a while."""
 STOP_SECONDS = 10
+CLOSE = {"connection": "close"}
+"""Where a body was not read to its end, what follows is no request."""
 STATUS = {LostError: 404, TurnError: 409, FullError: 429, InputError: 422}
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -105,7 +110,7 @@ def _answer(metrics: Metrics, path: str, run: Endpoint) -> Endpoint:
         except InputError as error:
             response = _refusal(_status(error), str(error))
         except HTTPException as error:
-            response = _refusal(error.status_code, error.detail)
+            response = _refusal(error.status_code, error.detail, error.headers)
         except ClientDisconnect:
             response = _refusal(400, "the client went away")
         metrics.count(path, response.status_code, time.perf_counter() - begun)
@@ -121,11 +126,11 @@ def _status(error: InputError) -> int:
 async def _refuse(_: Request, error: Exception) -> Response:
     """What Starlette itself refuses: an unknown path, another method."""
     assert isinstance(error, HTTPException)
-    return _refusal(error.status_code, error.detail)
+    return _refusal(error.status_code, error.detail, error.headers)
 
 
-def _refusal(status: int, sentence: str) -> Response:
-    return JSONResponse({"error": sentence}, status)
+def _refusal(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Response:
+    return JSONResponse({"error": sentence}, status, headers)
 
 
 async def _body(request: Request, kinds: dict[str, type], largest: int, *needed: str) -> dict[str, Any]:
@@ -133,11 +138,11 @@ async def _body(request: Request, kinds: dict[str, type], largest: int, *needed:
     try:
         content = await asyncio.wait_for(_read(request, largest), BODY_SECONDS)
     except TimeoutError as error:
-        raise HTTPException(408, f"the body took longer than {BODY_SECONDS:g} s") from error
-    if content and request.headers.get("content-type", "").split(";")[0].strip() != "application/json":
-        raise HTTPException(415, "the body is JSON: send it with content-type application/json")
+        raise HTTPException(408, f"the body took longer than {BODY_SECONDS:g} s", CLOSE) from error
+    if content and request.headers.get("content-type", "").split(";")[0].strip().lower() != KIND:
+        raise HTTPException(415, f"the body is JSON: send it with content-type {KIND}")
     try:
-        told = json.loads(content or b"{}", parse_constant=_no_constant)
+        told = json.loads(content or b"{}", parse_constant=_no_constant, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"the body is not JSON: {error}") from error
     if not isinstance(told, dict):
@@ -157,9 +162,16 @@ async def _read(request: Request, largest: int) -> bytes:
     async for part in request.stream():
         size += len(part)
         if size > largest:
-            raise HTTPException(413, f"the body is larger than {largest} bytes")
+            raise HTTPException(413, f"the body is larger than {largest} bytes", CLOSE)
         parts.append(part)
     return b"".join(parts)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; of two entries with one name, JSON's readers each believe another."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("an entry is given twice")
+    return dict(pairs)
 
 
 def _no_constant(name: str) -> Any:
@@ -186,6 +198,22 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
+def create_server(app: Starlette) -> uvicorn.Server:
+    """HTTP/1.1 with bounded headers, connections and waiting."""
+    config = uvicorn.Config(
+        app,
+        http=TimedProtocol,
+        ws="none",
+        log_level="warning",
+        access_log=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=STOP_SECONDS,
+        server_header=False,
+    )
+    return uvicorn.Server(config)
+
+
 def serve(
     runner: Runner,
     *,
@@ -199,18 +227,9 @@ def serve(
     if not 0 <= port < 2**16:
         raise InputError(f"a port is a number from 0 to 65535, not {port}")
     listening = _listen(host, port)
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        limit_concurrency=CONNECTIONS,
-        timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=STOP_SECONDS,
-        server_header=False,
-    )
     shown = f"[{host}]" if ":" in host else host
     print(f"serving on http://{shown}:{listening.getsockname()[1]}", file=sys.stderr, flush=True)
-    server = uvicorn.Server(config)
+    server = create_server(app)
     stops = (signal.SIGINT, signal.SIGTERM)
     # uvicorn has handlers of its own while it runs, and raises the signals again afterwards.
     before = [signal.signal(stop, lambda *_: setattr(server, "should_exit", True)) for stop in stops]

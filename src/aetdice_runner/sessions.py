@@ -55,9 +55,7 @@ class Sessions:
 
     def reset(self, which: Bool[np.ndarray, " n"] | None = None) -> None:
         """Begin these episodes anew, or all of them."""
-        rows = np.ones(self.count, bool) if which is None else np.asarray(which, bool)
-        if rows.shape != self.time.shape:
-            raise InputError(f"{self.count} episodes end or not, one by one; not in shape {rows.shape}")
+        rows = np.ones(self.count, bool) if which is None else self._which(which)
         self.accrued = np.where(rows[:, None], 0, self.accrued)
         self.time = np.where(rows, 0, self.time)
         self._waiting = self._waiting and which is not None
@@ -83,6 +81,7 @@ class Sessions:
         """Remember what the last actions brought; a policy with a transform is told the raw rewards."""
         if not self._waiting:
             raise TurnError("observe was called before act")
+        over = None if ended is None else self._which(ended)
         raw = numbers(rewards, "rewards").astype(np.float64)
         values = self._transformed(raw, next_observations)
         fits = values.shape == self.accrued.shape
@@ -94,8 +93,17 @@ class Sessions:
             )
         self.accrued, self.time = accrued, self.time + 1  # new ones: the old may be kept
         self._waiting = False
-        if ended is not None:
-            self.reset(ended)
+        if over is not None:
+            self.reset(over)
+
+    def _which(self, given: Any) -> Bool[np.ndarray, " n"]:
+        rows = np.asarray(given)
+        if rows.shape != self.time.shape or rows.dtype != np.bool_:
+            raise InputError(
+                f"{self.count} episodes end or not, one truth value each; not shape {rows.shape} of "
+                f"{rows.dtype}"
+            )
+        return rows
 
     def _encoded(self, observations: Any) -> Any:
         return observations if self._coding is None else self._coding.encode(observations)
@@ -105,8 +113,8 @@ class Sessions:
             return raw
         if following is None:
             raise InputError("this policy transforms rewards: give observe the next observation, too")
-        seen = numbers(self._encoded(following), "observations").astype(np.float64)
+        seen = check_observations(self._interface, self._encoded(following), self.count)
         try:
-            return np.asarray(self._transform(raw, seen.reshape(self.count, -1)))
+            return np.asarray(self._transform(raw, seen.astype(np.float64)))
         except (ValueError, IndexError) as error:
             raise InputError(f"rewards of shape {raw.shape} cannot be transformed: {error}") from error

@@ -97,3 +97,20 @@ def test_missing_minari_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "minari", None)
     with pytest.raises(InputError, match=r"pip install 'aetdice\[minari\]'"):
         load_minari("test/any-v0")
+
+
+def test_full_disk_is_one_sentence_and_leaves_nothing(datasets, monkeypatch, capfd):
+    """A real one would leave HDF5 broken for the other tests; this is what it says then."""
+
+    def full(dataset_id, **_):
+        (datasets / dataset_id / "data").mkdir(parents=True)
+        raise ValueError(
+            "file write failed: time = now\n, errno = 28, error message = 'No space left on device'"
+        )
+
+    monkeypatch.setattr("minari.create_dataset_from_buffers", full)
+    with pytest.raises(InputError) as refused:
+        save_minari("test/full-v0", [make(3, seed=0)])
+    assert str(refused.value) == "test/full-v0 cannot be written: No space left on device"
+    assert not (datasets / "test" / "full-v0").exists()
+    assert capfd.readouterr() == ("", "")

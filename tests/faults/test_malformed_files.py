@@ -154,7 +154,27 @@ CSV = {
     ),
     "times": (
         text("a 0 2026-01-01 1 1", head="episode step obs action reward"),
-        "column 'obs' holds times (date32[day]): turn them into numbers, or leave the column out",
+        "column 'obs' holds times (datetime64[D]): turn them into numbers, or leave the column out",
+    ),
+    "decimal commas": (
+        text("a;0;1,5;1;1", head="episode;step;obs;action;reward"),
+        "line 2 (episode 'a', step 0): column 'obs' holds numbers with commas (1,5): write them with a point",
+    ),
+    "ids that floats cannot tell apart": (
+        text(f"{2**64} 1.5 0 1", f"{2**64 + 1} 1.5 0 1", head="episode obs action reward"),
+        "line 2: episode column 'episode' holds numbers beyond 2^53, which cannot be told apart",
+    ),
+    "a reward beyond float32": (
+        changed(2, "reward_b", "1e300"),
+        "line 4 (episode 'b', step 0): reward 'b' is 1e+300, more than 3.4e+38",
+    ),
+    "a missing last observation": (
+        text("123456789 1.5 0 1 2.5", "8 1 0 1 .", "9 1 0 1 2", head="episode obs action reward next_obs"),
+        "line 3 (episode 8, step 1): observation 'obs' is missing",
+    ),
+    "a long number in a message": (
+        text("123456789 . 0 1", head="episode obs action reward"),
+        "line 2 (episode 123456789, step 0): observation 'obs' is missing",
     ),
     "next observations that do not follow": (
         text("a 0 1 1 1 5", "a 1 2 1 1 3", head="episode step obs action reward next_obs"),
@@ -237,6 +257,10 @@ def archive(**changes):
 
 
 FLAT = {"lengths": None, "observations": np.ones((3, 2)) / 3, "terminated": None, "truncated": None}
+CODED = {
+    "ends": "shift",
+    "coding": {"observations": [], "indicators": False, "action_names": [], "actions": None},
+}
 NPZ = {
     "objects": ({"observations": np.array([{}, [], 1, 2, 3], dtype=object)}, "is not a whole NPZ file"),
     "no actions": ({"actions": None}, "has no array 'actions'"),
@@ -263,6 +287,27 @@ NPZ = {
     ),
     "negative lengths": ({"lengths": np.array([4, -1])}, "every episode at least one step"),
     "words for rewards": ({"rewards": np.array([["a", "b"]] * 3)}, "could not convert string to float"),
+    "fractions for lengths": (
+        {"lengths": np.array([1.5, 1.5])},
+        "lengths has entries that are not whole",
+    ),
+    "lengths in a column": (
+        {"lengths": np.array([[2], [1]])},
+        "lengths has one number per episode, not shape (2, 1)",
+    ),
+    "words for flags": ({"terminated": np.array(["yes", "no"])}, "terminated has one number per episode"),
+    "a flag of two": ({"terminated": np.array([2, 0])}, "terminated has entries that are not 0 or 1"),
+    "dates": (
+        {"observations": np.array(["2026-01-01"] * 5, "M8[D]")},
+        "column 'obs_0' is of type datetime64[D]: turn it into numbers",
+    ),
+    "complex numbers": ({"observations": np.ones((5, 2)) * 1j}, "column 'obs_0' is of type complex128"),
+    "flat dates": ({**FLAT, "observations": np.array(["2026-01-01"] * 3, "M8[D]")}, "of type datetime64[D]"),
+    "bytes": ({**FLAT, "actions": np.array([b"a", b"\xff", b"a"])}, "holds bytes that are not ASCII"),
+    "a coding of other columns": (
+        {"facts": np.frombuffer(json.dumps(CODED).encode(), np.uint8)},
+        "what it keeps about its columns does not fit its arrays",
+    ),
     "no end": ({"truncated": np.array([False, False])}, "episode 1 ends neither terminated nor truncated"),
 }
 
@@ -283,6 +328,8 @@ class Evil:
 
 
 BYTES = {
+    "log.csv": (b"episode,obs_\xff,action,reward\n0,1,0,1\n", "the names of its columns are not UTF-8"),
+    "log.tsv": (b"episode\tobs\taction\treward\n0\t1\t\xe9\t1\n", "leave it out, or save text as UTF-8"),
     "log.parquet": (b"PAR1 nonsense", "is not a Parquet file"),
     "log.npz": (b"PK nonsense", "is not a whole NPZ file"),
     "log.pkl": (pickle.dumps([Evil()]), "log.pkl"),
@@ -345,6 +392,8 @@ def test_store_is_refused(tmp_path, capsys):
         ("convert log.csv out.pkl --to d4morl", "pickles are read, not written"),
         ("doctor log.npz --fix out.csv", "there is no file log.npz"),
         ("doctor missing.csv", "there is no file missing.csv"),
+        ("doctor log.csv --fix log.npz", "log.npz: tables are written as .csv or .parquet or .pq"),
+        ("doctor log.csv --fix out.csv --columns rewards=x", "log.csv: there is no column 'x' (rewards)"),
         ("doctor log.csv --fix log.csv", "log.csv exists; delete it or choose another name"),
     ],
 )

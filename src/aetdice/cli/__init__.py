@@ -25,7 +25,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "train": CommandEntry("train", "Train", "Learn a policy from a dataset."),
     "evaluate": CommandEntry("train", "Evaluate", "Sample episodes with a run's policy and its twin."),
     "resume": CommandEntry("train", "Resume", "Go on with a run that was cut off."),
-    "export": CommandEntry("shipping", "Export", "Write a policy as one ONNX file."),
+    "export": CommandEntry("shipping", "Export", "Write a policy as one file."),
     "serve": CommandEntry("shipping", "Serve", "Answer decisions over HTTP."),
     "doctor": CommandEntry("data", "Doctor", "Look a log over before any training."),
     "convert": CommandEntry("data", "Convert", "Write a log in another format."),

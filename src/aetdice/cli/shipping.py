@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from aetdice.errors import InputError
-from aetdice.serving import export_run, find_policy, policy_model
+from aetdice.serving import FORMATS, export_run, find_policy, policy_model
 from aetdice_runner import Runner
 from aetdice_runner.service import IDLE, SESSIONS
 
@@ -18,22 +18,23 @@ ONNX = ".onnx"
 
 @dataclass(frozen=True)
 class Export:
-    """Write a policy as one ONNX file, which aetdice_runner runs without JAX."""
+    """Write a policy as one file: .onnx for aetdice_runner, without JAX, or .jax for JAX alone."""
 
     run_folder: tyro.conf.Positional[Path]
     """A run folder or a policy file (.npz)."""
     target: tyro.conf.Positional[Path]
-    """The new file: .onnx."""
+    """The new file: .onnx, or .jax (programs of jax.export)."""
     member: int | None = None
     """Of the run (default: the selected one)."""
 
     def run(self) -> None:
-        if self.target.suffix != ONNX:
-            raise InputError(f"the artefact is an ONNX file; call it {self.target.with_suffix(ONNX)}")
+        if self.target.suffix not in FORMATS:
+            named = " or ".join(str(self.target.with_suffix(suffix)) for suffix in FORMATS)
+            raise InputError(f"{self.target} has no suffix that names a format; call it {named}")
         if self.target.exists():
             raise InputError(f"{self.target} exists; delete it or choose another name")
         result = export_run(self.run_folder, self.target, self.member)
-        said = "" if result is None else f"; member {result['member']}: {result['verdict']}"
+        said = "" if result is None else f"; member {result['member']}: {result.get('verdict', 'no verdict')}"
         Console().print(Text(f"{self.target}: {self.target.stat().st_size:,} bytes{said}"), soft_wrap=True)
 
 
@@ -66,6 +67,8 @@ class Serve:
     def runner(self) -> Runner:
         """Of the file; a run is exported in memory."""
         if self.source.suffix != ONNX:
+            if self.source.suffix in FORMATS:
+                raise InputError(f"{self.source} runs with JAX alone; export an {ONNX} file to serve it")
             return Runner(policy_model(*find_policy(self.source, self.member)))
         if self.member is not None:
             raise InputError(f"{self.source} is one policy; only a run folder has members")

@@ -110,7 +110,11 @@ class Columns:
                 taken.update(found[role])
         if not found["observations"] and not self.observations:
             # No column has a name like obs_…: whatever has no other role is what was observed.
-            found["observations"] = [name for name in names if name not in taken]
+            rest = [name for name in names if name not in taken]
+            following = [name for name in rest if name.startswith("next_") and name[5:] in rest]
+            found["observations"] = [name for name in rest if name not in following]
+            if not self.next_observations:
+                found["next_observations"] = following
         for role in ("rewards", "actions", "observations"):
             if not found[role]:
                 raise InputError(

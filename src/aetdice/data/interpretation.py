@@ -21,6 +21,7 @@ def interpret(recording: Recording, ends: str | None = None, horizon: int | None
             f"{recording.where(longest, 0)}: the episode has {recording.lengths[longest]} steps, more than "
             f"the horizon of {horizon}"
         )
+    _check_rewards(recording)
     ending = settle_ends(recording.lengths, recording.terminated, horizon, ends)
     layout = _layout(recording, ending)
     observed, indicators, observations, seen = observations_of(recording, layout)
@@ -53,7 +54,7 @@ def interpret(recording: Recording, ends: str | None = None, horizon: int | None
 
 def resettled(episodes: Episodes, ends: str | None = None, horizon: int | None = None) -> Episodes:
     """Episodes that a file keeps with their coding; how they end may be said anew."""
-    longest = int(episodes.lengths.max())
+    longest, horizon = int(episodes.lengths.max()), horizon or episodes.horizon
     if horizon is not None and longest > horizon:
         raise InputError(f"an episode has {longest} steps, more than the horizon of {horizon}")
     ending = settle_ends(episodes.lengths, episodes.terminated, horizon or longest, ends or episodes.ends)
@@ -61,6 +62,20 @@ def resettled(episodes: Episodes, ends: str | None = None, horizon: int | None =
         f"{len(episodes):,} episodes of {episodes.lengths.min()} to {longest} steps, {episodes.steps:,} steps"
     )
     return replace(episodes, ends=ending.ends, horizon=horizon, notes=(count, ending.words))
+
+
+def _check_rewards(recording: Recording) -> None:
+    """Rewards are finite in the precision of the networks, too."""
+    rewards, largest = recording.rewards, float(np.finfo(np.float32).max)
+    if -largest <= rewards.min() and rewards.max() <= largest:
+        return
+    step, index = np.argwhere(~(np.abs(rewards) <= largest))[0]
+    starts = np.cumsum(recording.lengths) - recording.lengths
+    episode = int(np.searchsorted(starts, step, side="right")) - 1
+    raise InputError(
+        f"{recording.where(episode, int(step - starts[episode]))}: reward {recording.objectives[index]!r} is "
+        f"{rewards[step, index]:g}, more than {largest:.3g}, beyond which networks know no numbers"
+    )
 
 
 def _layout(recording: Recording, ending: Ending) -> Layout:

@@ -3,6 +3,7 @@
 Decisions look at values and not at types, so that the same data comes out alike from every format.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ def observations_of(
         _check(recording, f"observation {named.name!r}", column, recording.lengths + recording.last)
         used = column.values if layout.frames is None else column.values[layout.frames]
         if column.categories is not None:
-            check_category(column, named.name, lambda row: _frame(recording, row))
+            check_category(column, named.name, partial(_frame, recording), named.name in labels)
         if column.categories is not None or named.name in labels:
             codes[index], values[index] = _coded(used, column.categories)
             continue
@@ -84,7 +85,7 @@ def actions_of(
         column = named.load()
         _check(recording, f"action {named.name!r}", column, recording.lengths)
         if column.categories is not None:
-            check_category(column, named.name, lambda row: _step(recording, row))
+            check_category(column, named.name, partial(_step, recording), named.name in labels)
         used = column.values if layout.steps is None else column.values[layout.steps]
         loaded.append(Column(used, column.categories))
     names = [each.name for each in recording.actions]
@@ -113,27 +114,21 @@ def _classes(
     """One number per combination of classes that occurs, in order; 0, 1, … stay as they are."""
     floats = any(column.values.dtype.kind == "f" for column in loaded)
     said = " (whole numbers, stored as floats)" if floats else ""
-    if len(loaded) == 1 and loaded[0].categories is None:
+    if len(loaded) == 1 and loaded[0].categories is None and _is_small(loaded[0].values, MOST_CLASSES):
         whole = loaded[0].values.astype(np.int64)
-        if whole.min() >= 0 and whole.max() < MOST_CLASSES:
-            return whole, None, f"actions: {whole.max() + 1} classes, 0 to {whole.max()}{said}"
+        return whole, None, f"actions: {whole.max() + 1} classes, 0 to {whole.max()}{said}"
     coded = [_coded(column.values, column.categories) for column in loaded]
-    joint = np.zeros(len(coded[0][0]), np.int64)
+    actions, entries = np.zeros(len(coded[0][0]), np.int64), [()]
     for codes, values in coded:
-        joint = joint * len(values) + codes
-    found, actions = np.unique(joint, return_inverse=True)
-    if len(found) > MOST_COMBINATIONS:
-        raise InputError(
-            f"{recording.source}: actions ({', '.join(names)}) have {len(found):,} combinations, more than "
-            f"{MOST_COMBINATIONS:,}; say columns numbers={','.join(names)} if they are numbers"
-        )
-    entries: list[tuple[Value, ...]] = []
-    for code in found.tolist():
-        entry: list[Value] = []
-        for _, values in reversed(coded):
-            code, rest = divmod(code, len(values))
-            entry.append(values[rest])
-        entries.append(tuple(reversed(entry)))
+        # Column by column, and only what occurs: the product of all sizes may be beyond any integer.
+        found, actions = np.unique(actions * len(values) + codes, return_inverse=True)
+        if len(found) > MOST_COMBINATIONS:
+            raise InputError(
+                f"{recording.source}: actions ({', '.join(names)}) have more than {MOST_COMBINATIONS:,} "
+                f"combinations; say columns numbers={','.join(names)} if they are numbers"
+            )
+        pairs = (divmod(code, len(values)) for code in found.tolist())
+        entries = [(*entries[before], values[last]) for before, last in pairs]
     shown = listed([entry[0] if len(entry) == 1 else entry for entry in entries])
     kind = "classes" if len(names) == 1 else f"combinations of {', '.join(names)}"
     return actions.reshape(-1), tuple(entries), f"actions: {len(entries)} {kind}: {shown}{said}"

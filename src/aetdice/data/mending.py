@@ -14,11 +14,15 @@ from aetdice.data.readers.files import write_arrow
 from aetdice.errors import InputError
 from aetdice.files import write_whole
 
+WRITTEN = (".csv", ".parquet", ".pq")
+
 
 def mend(source: Path, columns: Columns, target: Path) -> list[str]:
     """Write the mended table to a new file; says what was mended, nothing is written if nothing was."""
     if target.exists():
         raise InputError(f"{target} exists; delete it or choose another name")
+    if target.suffix.lower() not in WRITTEN:
+        raise InputError(f"{target}: tables are written as {' or '.join(WRITTEN)}")
     format_ = format_of(source)
     if not isinstance(format_, TableFile):
         raise InputError(
@@ -26,7 +30,10 @@ def mend(source: Path, columns: Columns, target: Path) -> list[str]:
         )
     arrow = format_.arrow(source)
     table = table_from(arrow, str(source))
-    columns = columns.guessed(table.names)
+    try:
+        columns = columns.guessed(table.names)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from error
     order = order_of(table, columns)
     if order is None or columns.episode is None:
         raise InputError(f"{source}: without whole episode and step columns nothing tells the right order")
@@ -53,7 +60,10 @@ def mend(source: Path, columns: Columns, target: Path) -> list[str]:
 def _told_apart(arrow: Any, name: str, shared: Int[np.ndarray, " rows"]) -> Any:
     pa = pyarrow()
     ids = arrow.column(name).combine_chunks().cast(pa.string())
-    words = pa.array(np.where(shared > 0, [f"#{number + 1}" for number in shared], ""))
+    known, mark = set(ids.to_pylist()), "#"
+    while any(mark in str(name) for name in known):
+        mark += "#"
+    words = pa.array(np.where(shared > 0, [f"{mark}{number + 1}" for number in shared], ""))
     joined = pa.compute.binary_join_element_wise(ids, words.cast(pa.string()), "")
     return arrow.set_column(arrow.column_names.index(name), name, joined)
 
@@ -65,9 +75,7 @@ def _repeats(arrow: Any, candidates: Int[np.ndarray, " k"]) -> Int[np.ndarray, "
     equal: Bool[np.ndarray, " k"] = np.ones(len(candidates), bool)
     here, before = arrow.take(candidates), arrow.take(candidates - 1)
     for one, other in zip(here.columns, before.columns, strict=True):
-        alike = [
-            a == b or (a is None and b is None)
-            for a, b in zip(one.to_pylist(), other.to_pylist(), strict=True)
-        ]
+        pairs = zip(one.to_pylist(), other.to_pylist(), strict=True)
+        alike = [a == b or (a != a and b != b) or (a is None and b is None) for a, b in pairs]
         equal &= np.array(alike)
     return candidates[equal]

@@ -3,6 +3,9 @@
 Minari's other storage, Arrow, cannot hold vector rewards.
 """
 
+import contextlib
+import re
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -37,7 +40,7 @@ def save_minari(
     first = read_episode(first, 0)
     complete = False
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _quiet_files():
             warnings.simplefilter("ignore", UserWarning)  # about metadata that is optional
             dataset = minari.create_dataset_from_buffers(
                 dataset_id,
@@ -50,9 +53,27 @@ def save_minari(
             names = list(objectives or (f"r{i}" for i in range(first.rewards.shape[1])))
             dataset.storage.update_metadata({"objectives": names, "facts": dict(facts or {})})
         complete = True
+    except (OSError, RuntimeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        found = re.search(r"error message = '(.*?)'", str(error))  # of HDF5, somewhere in a long text
+        reason = found[1] if found else str(error).splitlines()[0]
+        raise InputError(f"{dataset_id} cannot be written: {reason}") from None
     finally:
         if not complete:
-            minari.delete_dataset(dataset_id)
+            with contextlib.redirect_stdout(None):
+                minari.delete_dataset(dataset_id)
+
+
+@contextlib.contextmanager
+def _quiet_files() -> Iterator[None]:
+    """Of a file that cannot be written, h5py complains once more for every object that it forgets."""
+    before = sys.unraisablehook, sys.excepthook
+    sys.unraisablehook, sys.excepthook = (lambda _: None), (lambda *_: None)
+    try:
+        yield
+    finally:
+        sys.unraisablehook, sys.excepthook = before
 
 
 def load_minari(dataset_id: str) -> Episodes:
@@ -60,6 +81,11 @@ def load_minari(dataset_id: str) -> Episodes:
     dataset = _open(dataset_id)
     names = dataset.storage.metadata.get("objectives")
     return Episodes.from_list(_episodes(dataset), None if names is None else list(names))
+
+
+def iterate_minari(dataset_id: str) -> Iterator[Episode]:
+    """Its episodes one by one, unchecked."""
+    return _episodes(_open(dataset_id))
 
 
 def _open(dataset_id: str) -> Any:

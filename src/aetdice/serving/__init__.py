@@ -1,5 +1,5 @@
-"""Shipping: a policy as one ONNX file, which `aetdice_runner` runs and serves without JAX."""
+"""Shipping: a policy as one file, for `aetdice_runner` (ONNX, without JAX) or for JAX alone."""
 
-from aetdice.serving.export import export_policy, export_run, find_policy, policy_model
+from aetdice.serving.export import FORMATS, export_policy, export_run, find_policy, policy_model
 
-__all__ = ["export_policy", "export_run", "find_policy", "policy_model"]
+__all__ = ["FORMATS", "export_policy", "export_run", "find_policy", "policy_model"]

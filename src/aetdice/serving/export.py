@@ -1,32 +1,35 @@
-"""`export_policy`: one ONNX file with the network, and everything else in its metadata."""
+"""`export_policy`: one file with the network and everything else that it needs to act."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from aetdice.errors import InputError
 from aetdice.evaluation import Policy, load_policy
 from aetdice.files import package_version, write_whole
 from aetdice.learning.folder import policy_file, read_request, read_result
-from aetdice.networks import GaussianMixture
+from aetdice.serving.facts import policy_facts
 from aetdice.serving.graph import network_model
-from aetdice_runner.artefact import FORMAT, KEY, graph_checksum
+from aetdice.serving.programs import policy_programs
+from aetdice_runner.artefact import KEY, graph_checksum
 
 RESULTS = ("params", "score", "twin_score", "scores", "verdict", "trusted")
 """What a run's result says about a member, as far as it was evaluated."""
 
 
 def export_policy(policy: Policy, path: Path | str, result: Mapping[str, Any] | None = None) -> None:
-    """Write the policy as one ONNX file, whole or not at all; `result` (JSON) is kept beside it.
+    """Write the policy as one file, whole or not at all; `result` (JSON) is kept beside it.
 
-    The graph maps observations, accrued rewards and times to the outputs of the head. Horizon, names,
-    bounds, transform, versions and a checksum stand in the metadata. `aetdice_runner.Runner` reads it.
+    An .onnx file has a graph that maps observations, accrued rewards and times to the outputs of the head,
+    with horizon, names, bounds, transform, versions and checksums in its metadata; `aetdice_runner.Runner`
+    reads it. A .jax file has the same as programs of `jax.export`, for batches of any size.
     """
-    model = policy_model(policy, result)
-    write_whole(Path(path), lambda partial: partial.write_bytes(model))
+    path = Path(path)
+    if path.suffix not in FORMATS:
+        raise InputError(f"a policy is exported as {' or '.join(FORMATS)}; {path} has neither suffix")
+    content = FORMATS[path.suffix](policy, result)
+    write_whole(path, lambda partial: partial.write_bytes(content))
 
 
 def export_run(source: Path | str, path: Path | str, member: int | None = None) -> dict[str, Any] | None:
@@ -59,41 +62,17 @@ def find_policy(source: Path | str, member: int | None = None) -> tuple[Policy, 
 
 
 def policy_model(policy: Policy, result: Mapping[str, Any] | None = None) -> bytes:
-    """The artefact as it stands in the file."""
+    """The ONNX artefact as it stands in the file."""
     model = network_model(policy.network)
-    version = package_version("aetdice")
-    model.producer_name, model.producer_version = "aetdice", version
-    facts = {
-        "format": FORMAT,
-        "aetdice": version,
-        "sha256": graph_checksum(model.SerializeToString()),
-        "horizon": policy.horizon,
-        "objective": policy.details.get("objective"),
-        "objectives": policy.details.get("objectives"),
-        "observation": _told(policy),
-        "accrued": len(policy.network.encoder.accrued_range),
-        "action": _said(policy),
-        "coding": None if policy.coding is None else policy.coding.record(),
-        "transform": None if policy.transform is None else policy.transform.record(),
-        "details": policy.details,
-        "result": None if result is None else dict(result),
-    }
+    model.producer_name, model.producer_version = "aetdice", package_version("aetdice")
+    checksum = graph_checksum(model.SerializeToString())
     entry = model.metadata_props.add()
-    entry.key, entry.value = KEY, json.dumps(facts)
+    entry.key, entry.value = KEY, json.dumps(policy_facts(policy, result, {"sha256": checksum}))
     return bytes(model.SerializeToString())
 
 
-def _told(policy: Policy) -> dict[str, Any]:
-    encoder = policy.network.encoder
-    return {
-        "size": len(encoder.centre),
-        "sizes": None if encoder.sizes is None else list(encoder.sizes),
-    }
-
-
-def _said(policy: Policy) -> dict[str, Any]:
-    head = policy.network.head
-    if isinstance(head, GaussianMixture):
-        low, high = (np.asarray(bound, np.float32).tolist() for bound in (head.low, head.high))
-        return {"kind": "continuous", "low": low, "high": high}
-    return {"kind": "discrete", "count": head.outputs}
+FORMATS: dict[str, Callable[[Policy, Mapping[str, Any] | None], bytes]] = {
+    ".onnx": policy_model,
+    ".jax": policy_programs,
+}
+"""What a policy is exported as, by the suffix of the file."""

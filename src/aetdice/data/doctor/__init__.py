@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from aetdice.data.columns import Columns
+from aetdice.data.doctor.arrays import array_findings
 from aetdice.data.doctor.dynamics import dynamics_findings
 from aetdice.data.doctor.findings import Finding, Report
 from aetdice.data.doctor.rewards import reward_findings
@@ -10,7 +11,7 @@ from aetdice.data.doctor.rows import row_findings
 from aetdice.data.doctor.values import value_findings
 from aetdice.data.episodes import Episodes
 from aetdice.data.minari import minari_ids
-from aetdice.data.readers import TableFile, finished, format_of
+from aetdice.data.readers import Archive, Format, TableFile, finished, format_of
 from aetdice.data.readers.tables import recording_of
 from aetdice.errors import InputError
 
@@ -28,9 +29,8 @@ def examine(
     name = "minari" if not path.exists() and str(source) in minari_ids() else None
     found: list[Finding] = []
     format_ = format_of(path, name)
-    table = None
-    if isinstance(format_, TableFile):
-        table = format_.table(path)
+    table = format_.table(path) if isinstance(format_, TableFile | Archive) else None
+    if table is not None:
         try:
             full = columns.guessed(table.names)
         except InputError as error:
@@ -44,10 +44,18 @@ def examine(
             format_.read(path, columns) if table is None else recording_of(table, columns), ends, horizon
         )
     except InputError as error:
-        if not found:
-            found.append(Finding("refused", "error", "", str(error)))
+        found = found or _refused(format_, path, columns, error)
         return Report(str(source), (), tuple(found))
     return Report(str(source), episodes.notes, (*found, *examine_episodes(episodes, ends is not None)))
+
+
+def _refused(format_: Format, path: Path, columns: Columns, error: InputError) -> list[Finding]:
+    """What a reader stumbled over; of values that are not finite, all of them."""
+    try:
+        found = array_findings(str(path), format_.raw(path, columns), columns)
+    except (InputError, ValueError, LookupError, TypeError):  # it was refused for another reason
+        found = []
+    return found or [Finding("refused", "error", "", str(error))]
 
 
 def examine_episodes(episodes: Episodes, said: bool = True) -> tuple[Finding, ...]:

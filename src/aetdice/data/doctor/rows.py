@@ -30,7 +30,7 @@ def order_of(table: Table, columns: Columns) -> Order | None:
     """Rows by episode and step; None where nothing says what the step is."""
     if columns.episode is None or columns.step is None:
         return None
-    steps, names = table.load(columns.step), table.load(columns.episode)
+    steps, names = table.load(columns.step), table.read(columns.episode)
     if steps.categories is not None or any(missing_in(each) is not None for each in (steps, names)):
         return None
     step, ids = steps.values.astype(np.float64), names.values
@@ -84,7 +84,7 @@ def _gaps(table: Table, columns: Columns) -> list[Finding]:
     flags = [name for name in (columns.episode, columns.step, columns.terminated, columns.truncated) if name]
     for name in (*steps, *columns.observations, *columns.next_observations, *flags):
         try:
-            column = table.load(name)
+            column = table.read(name) if name == columns.episode else table.load(name)
         except InputError as error:
             found.append(Finding("column", "error", name, str(error)))
             continue
@@ -142,7 +142,7 @@ def _early_ends(table: Table, columns: Columns, order: Order | None) -> list[Fin
     found = []
     if columns.episode is None:
         return []
-    ids = table.load(columns.episode).values if order is None else order.episode[order.rows]
+    ids = table.read(columns.episode).values if order is None else order.episode[order.rows]
     inner = ids[1:] == ids[:-1]
     acted = missing_in(table.load(columns.rewards[0]))
     for role in ("terminated", "truncated"):
@@ -167,7 +167,7 @@ def _early_ends(table: Table, columns: Columns, order: Order | None) -> list[Fin
 def _at(table: Table, columns: Columns, row: int, kind: str, words: str, count: int) -> Finding:
     where = table.row(row)
     known = [
-        f"{role} {table.load(name).shown(row)}"
+        f"{role} {table.read(name).shown(row)}"
         for role, name in (("episode", columns.episode), ("step", columns.step))
         if name
     ]

@@ -33,9 +33,10 @@ def columns_of(episodes: Episodes) -> Iterator[Numbers]:
     described = [] if coding is None else list(coding.observations)
     indicators = coding is not None and coding.indicators
     for entry in described:
-        width = len(entry.values) if indicators and entry.values is not None else 1
+        coded = indicators and entry.values is not None
+        width = len(entry.values or ()) if coded else 1
         part = frames[:, start : start + width]
-        yield Numbers("observation", entry.name, part.argmax(1) if width > 1 else part[:, 0], entry.values)
+        yield Numbers("observation", entry.name, part.argmax(1) if coded else part[:, 0], entry.values)
         start += width
     for index in range(start, frames.shape[1]):
         yield Numbers("observation", f"obs_{index}", frames[:, index])

@@ -19,7 +19,17 @@ FORMATS: dict[str, Format] = {
 }
 """Every format by name."""
 
-__all__ = ["FORMATS", "Format", "Recording", "TableFile", "finished", "format_of", "read_file", "read_table"]
+__all__ = [
+    "FORMATS",
+    "Archive",
+    "Format",
+    "Recording",
+    "TableFile",
+    "finished",
+    "format_of",
+    "read_file",
+    "read_table",
+]
 
 
 def format_of(path: Path, name: str | None = None) -> Format:

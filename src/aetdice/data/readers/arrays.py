@@ -1,8 +1,9 @@
 """Formats that hold whole arrays: NumPy archives, the native store, Minari, D4MORL."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,11 @@ import numpy as np
 from jaxtyping import Shaped
 
 from aetdice.data.columns import Columns, numbered
-from aetdice.data.d4morl import read_d4morl
-from aetdice.data.episodes import Episodes
-from aetdice.data.minari import load_minari, load_minari_facts, save_minari
+from aetdice.data.d4morl import iterate_d4morl, read_d4morl
+from aetdice.data.episodes import Episode, Episodes
+from aetdice.data.minari import iterate_minari, load_minari, load_minari_facts, save_minari
 from aetdice.data.pickles import iterate_pickle
-from aetdice.data.readers.arrow import Table
+from aetdice.data.readers.arrow import Table, number_in
 from aetdice.data.readers.base import Column, Format, Named, Recording, Saved, facts_of, saved_with
 from aetdice.data.readers.tables import recording_of
 from aetdice.data.store import MANIFEST, load_episodes, load_facts, save_episodes
@@ -25,7 +26,7 @@ ARRAYS = ("observations", "actions", "rewards", "lengths", "terminated", "trunca
 D4MORL_HORIZON = 500
 
 
-def recording_from(episodes: Episodes, source: str, columns: Columns) -> Recording:
+def recording_from(episodes: Episodes, source: str, columns: Columns, facts: Any = None) -> Recording:
     """Arrays column by column, so that the same is decided about them as about a table."""
     names = {}
     for role in ("observations", "actions", "rewards"):
@@ -39,28 +40,32 @@ def recording_from(episodes: Episodes, source: str, columns: Columns) -> Recordi
         names[role] = getattr(columns, role) or numbered(role, width)
         if len(names[role]) != width:
             raise InputError(f"{source}: columns name {len(names[role])} {role}, but there are {width}")
+    known = (*names["observations"], *names["actions"])
+    if lost := [name for name in (*columns.categories, *columns.numbers) if name not in known]:
+        raise InputError(f"{source}: there is no column {lost[0]!r}; the columns are {', '.join(known)}")
     frames = episodes.observations.reshape(len(episodes.observations), -1)
     actions = episodes.actions.reshape(episodes.steps, -1)
+    ends = facts.get("ends") if isinstance(facts, Mapping) else None
     return Recording(
         source=source,
         lengths=episodes.lengths,
         terminated=episodes.terminated,
         truncated=episodes.truncated,
         last=np.ones(len(episodes), bool),
-        observations=_named(names["observations"], frames),
-        actions=_named(names["actions"], actions),
+        observations=_named(source, names["observations"], frames),
+        actions=_named(source, names["actions"], actions),
         rewards=episodes.rewards,
         objectives=names["rewards"] if columns.rewards else episodes.objectives,
         where=lambda episode, step: f"{source}, episode {episode}, step {step}",
         columns=replace(columns, observations=names["observations"], actions=names["actions"]),
-        frames=frames,
+        ends=ends,
+        frames=frames if frames.dtype.kind in "biuf" else None,
     )
 
 
-def _named(names: tuple[str, ...], array: Shaped[np.ndarray, "rows k"]) -> list[Named]:
+def _named(source: str, names: tuple[str, ...], array: Shaped[np.ndarray, "rows k"]) -> list[Named]:
     return [
-        Named(name, lambda index=index: Column(array[:, index]))  # type: ignore[misc]
-        for index, name in enumerate(names)
+        Named(name, partial(column_of, source, name, array[:, index])) for index, name in enumerate(names)
     ]
 
 
@@ -77,31 +82,56 @@ class Archive(Format):
     def recognises(self, path: Path) -> bool:
         return path.is_file() and path.suffix.lower() == ".npz"
 
+    def table(self, path: Path) -> Table | None:
+        """The archive as a table, if it has one row per step."""
+        arrays = _arrays(path)
+        return None if "lengths" in arrays else _flat(arrays, str(path))
+
+    def raw(self, path: Path, columns: Columns) -> Iterable[Episode]:
+        del columns
+        arrays = _arrays(path)
+        lengths = _whole(arrays["lengths"], "lengths", np.int64)
+        starts = np.cumsum(lengths) - lengths
+        for index, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
+            steps, frames = slice(start, start + length), slice(start + index, start + index + length + 1)
+            parts = arrays["observations"][frames], arrays["actions"][steps], arrays["rewards"][steps]
+            yield Episode(*parts, False, True)
+
     def read(self, path: Path, columns: Columns) -> Recording | Saved:
-        try:
-            arrays = read_arrays(path)
-        except ValueError as error:
-            raise InputError(f"{path} is {error}") from error
+        arrays = _arrays(path)
         if "lengths" not in arrays:
             return recording_of(_flat(arrays, str(path)), columns)
         if lost := [name for name in ARRAYS if name not in arrays]:
             raise InputError(f"{path} has no array {lost[0]!r}; it has {', '.join(arrays)}")
         try:
             facts = json.loads(arrays["facts"].tobytes()) if "facts" in arrays else {}
-            names = arrays.get("objectives", np.array([f"r{i}" for i in range(arrays["rewards"].shape[-1])]))
+            rewards = arrays["rewards"].reshape(len(arrays["rewards"]), -1).astype(np.float64)
+            names = arrays.get("objectives", np.array([f"r{i}" for i in range(rewards.shape[1])]))
             found = Episodes(
-                **{name: arrays[name] for name in ARRAYS if name != "rewards"},  # type: ignore[arg-type]
-                rewards=arrays["rewards"].astype(np.float64),
+                observations=arrays["observations"],
+                actions=arrays["actions"],
+                rewards=rewards,
+                lengths=_whole(arrays["lengths"], "lengths", np.int64),
+                terminated=_whole(arrays["terminated"], "terminated", np.bool_),
+                truncated=_whole(arrays["truncated"], "truncated", np.bool_),
                 objectives=tuple(map(str, names.tolist())),
             )
         except (InputError, ValueError, TypeError, IndexError) as error:
             raise InputError(f"{path}: {error}") from error
-        return saved_with(found, facts) or recording_from(found, str(path), columns)
+        kept = saved_with(found, facts, str(path), columns)
+        return kept or recording_from(found, str(path), columns, facts)
 
     def write(self, path: Path, episodes: Episodes) -> None:
         text = np.frombuffer(json.dumps(facts_of(episodes)).encode(), np.uint8)
         arrays = {name: getattr(episodes, name) for name in ARRAYS}
         write_arrays(path, {**arrays, "objectives": np.array(episodes.objectives), "facts": text})
+
+
+def _arrays(path: Path) -> dict[str, Shaped[np.ndarray, "..."]]:
+    try:
+        return read_arrays(path)
+    except ValueError as error:
+        raise InputError(f"{path} is {error}") from error
 
 
 def _flat(arrays: Mapping[str, Shaped[np.ndarray, "..."]], source: str) -> Table:
@@ -120,7 +150,7 @@ def _flat(arrays: Mapping[str, Shaped[np.ndarray, "..."]], source: str) -> Table
             raise InputError(f"{source}: {name!r} has {len(array)} rows, but the arrays before it {rows}")
         rows = len(array)
         for label, values in _entries(name, array):
-            columns[label] = _column(values)
+            columns[label] = column_of(source, label, values)
     if not columns:
         raise InputError(f"{source} holds no arrays")
     return Table(source, tuple(columns), rows or 0, columns.__getitem__)
@@ -132,10 +162,31 @@ def _entries(name: str, array: Shaped[np.ndarray, "..."]) -> list[tuple[str, Any
     return [(f"{name}_{index}", array[:, index]) for index in range(array.shape[1])]
 
 
-def _column(values: Shaped[np.ndarray, " rows"]) -> Column:
+def _whole(values: Shaped[np.ndarray, "..."], name: str, dtype: Any) -> Shaped[np.ndarray, " n"]:
+    """One whole number, or true or false, per episode."""
+    if values.ndim != 1 or values.dtype.kind not in "biuf":
+        raise InputError(f"{name} has one number per episode, not shape {values.shape} of {values.dtype}")
+    found = values.astype(dtype)
+    if not np.array_equal(found, values):
+        raise InputError(f"{name} has entries that are not {'0 or 1' if dtype is np.bool_ else 'whole'}")
+    return found
+
+
+def column_of(source: str, name: str, values: Shaped[np.ndarray, " rows"]) -> Column:
+    """Numbers as they are, words as categories."""
     if values.dtype.kind in "biuf":
         return Column(values)
-    words, codes = np.unique(values.astype(str), return_inverse=True)
+    if values.dtype.kind not in "SU":
+        raise InputError(
+            f"{source}: column {name!r} is of type {values.dtype}: turn it into numbers, or leave it out"
+        )
+    try:
+        words, codes = np.unique(values.astype(str), return_inverse=True)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source}: column {name!r} holds bytes that are not ASCII: {error}") from error
+    parsed = [number_in(word) for word in words.tolist()]
+    if all(number is not None for number in parsed):
+        return Column(np.array(parsed, float)[codes.reshape(-1)])
     return Column(codes.reshape(-1), tuple(words.tolist()))
 
 
@@ -150,7 +201,10 @@ class Store(Format):
 
     def read(self, path: Path, columns: Columns) -> Recording | Saved:
         episodes = load_episodes(path)
-        return saved_with(episodes, load_facts(path)) or recording_from(episodes, str(path), columns)
+        facts, source = load_facts(path), str(path)
+        return saved_with(episodes, facts, source, columns) or recording_from(
+            episodes, source, columns, facts
+        )
 
     def write(self, path: Path, episodes: Episodes) -> None:
         save_episodes(path, episodes, facts=facts_of(episodes))
@@ -166,8 +220,11 @@ class Minari(Format):
         return (path / "data" / "main_data.hdf5").is_file() or (path / "main_data.hdf5").is_file()
 
     def read(self, path: Path, columns: Columns) -> Recording | Saved:
-        folder = path / "data" if (path / "data").is_dir() else path
-        return self.read_id(str(folder) if folder.is_dir() else str(path), columns)
+        return self.read_id(_minari_place(path), columns)
+
+    def raw(self, path: Path, columns: Columns) -> Iterable[Episode]:
+        del columns
+        return iterate_minari(_minari_place(path))
 
     def read_id(self, dataset_id: str, columns: Columns) -> Recording | Saved:
         try:
@@ -175,10 +232,17 @@ class Minari(Format):
         except InputError as error:
             raise InputError(f"{dataset_id}: {error}") from error
         facts = load_minari_facts(dataset_id)
-        return saved_with(episodes, facts) or recording_from(episodes, dataset_id, columns)
+        return saved_with(episodes, facts, dataset_id, columns) or recording_from(
+            episodes, dataset_id, columns, facts
+        )
 
     def write(self, path: Path, episodes: Episodes) -> None:
         save_minari(str(path), episodes, facts=facts_of(episodes))
+
+
+def _minari_place(path: Path) -> str:
+    folder = path / "data" if (path / "data").is_dir() else path
+    return str(folder) if folder.is_dir() else str(path)
 
 
 class D4morl(Format):
@@ -192,6 +256,9 @@ class D4morl(Format):
 
     def read(self, path: Path, columns: Columns) -> Recording:
         return recording_from(read_d4morl(path, _Sizes(path, columns)), str(path), columns)
+
+    def raw(self, path: Path, columns: Columns) -> Iterable[Episode]:
+        return iterate_d4morl(path, _Sizes(path, columns))
 
     def write(self, path: Path, episodes: Episodes) -> None:
         del episodes

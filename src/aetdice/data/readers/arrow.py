@@ -1,17 +1,18 @@
 """Arrow tables: column by column into NumPy. The only file that knows pyarrow's types."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Shaped
 
-from aetdice.data.coding import Value
+from aetdice.data.coding import Value, listed
 from aetdice.data.readers.base import Column
 from aetdice.errors import InputError
 
 MOST_CATEGORIES = 256
-ROWS = 1 << 20
+NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
 
 
 class Table(NamedTuple):
@@ -20,11 +21,22 @@ class Table(NamedTuple):
     source: str
     names: tuple[str, ...]
     rows: int
-    load: Callable[[str], Column]
+    read: Callable[[str], Column]
+    """A column as it is; `load` has those that are numbers or categories."""
     first: int | None = None
     """The line of the first row, where lines are what a reader of the file would count."""
     ends: str | None = None
     """What the file says of truncated ends, if it does."""
+
+    def load(self, name: str) -> Column:
+        """A column of numbers or of categories; `InputError` for dates and times, which only tell apart."""
+        column = self.read(name)
+        if column.values.dtype.kind in "mM":
+            raise InputError(
+                f"{self.source}: column {name!r} holds times ({column.values.dtype}): turn them into "
+                "numbers, or leave the column out"
+            )
+        return column
 
     def row(self, row: int) -> str:
         counted = f"row {row}" if self.first is None else f"line {row + self.first}"
@@ -43,9 +55,13 @@ def pyarrow() -> Any:
 
 def table_from(arrow: Any, source: str = "the table") -> Table:
     """An Arrow table, whose parts are in memory already."""
+    try:
+        names = tuple(arrow.column_names)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{source}: the names of its columns are not UTF-8; save it as UTF-8") from error
     return Table(
         source,
-        tuple(arrow.column_names),
+        names,
         arrow.num_rows,
         lambda name: column_from(arrow.column(name), name, source),
     )
@@ -63,7 +79,7 @@ def as_table(data: Any) -> Table:
 
 
 def column_from(chunks: Any, name: str, source: str) -> Column:
-    """A column of numbers or of categories; `InputError` for what is neither."""
+    """A column of numbers, categories, dates or times; `InputError` for what is none of them."""
     pa = pyarrow()
     kind = chunks.type
     if pa.types.is_dictionary(kind):
@@ -74,6 +90,8 @@ def column_from(chunks: Any, name: str, source: str) -> Column:
         chunks, kind = chunks.cast(pa.float64()), pa.float64()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return _categories(pa, chunks)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return _times(pa, chunks)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise InputError(f"{source}: column {name!r} {_advice(pa, kind)}")
     dtype = np.dtype(bool) if pa.types.is_boolean(kind) else np.dtype(kind.to_pandas_dtype())
@@ -93,10 +111,18 @@ def _advice(pa: Any, kind: Any) -> str:
     if pa.types.is_nested(kind):
         return "holds lists (an image, perhaps): give every number a column of its own, or leave it out"
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return "holds bytes (an image, perhaps), which are not learned from: leave it out"
+        return (
+            "holds bytes (an image, perhaps), which are not learned from: leave it out, or save text as UTF-8"
+        )
     if pa.types.is_temporal(kind):
         return f"holds times ({kind}): turn them into numbers, or leave the column out"
     return f"is of type {kind}, which is neither a number nor a category: leave it out"
+
+
+def _times(pa: Any, chunks: Any) -> Column:
+    missing = chunks.is_null().combine_chunks().to_numpy(zero_copy_only=False) if chunks.null_count else None
+    unit = "D" if pa.types.is_date(chunks.type) else chunks.type.unit
+    return Column(chunks.combine_chunks().to_numpy(zero_copy_only=False).astype(f"M8[{unit}]"), None, missing)
 
 
 def _categories(pa: Any, chunks: Any) -> Column:
@@ -115,9 +141,18 @@ def _categories(pa: Any, chunks: Any) -> Column:
     return Column(values, tuple(words[i] for i in order), missing)
 
 
-def check_category(column: Column, name: str, place: Callable[[int], str]) -> None:
-    """`InputError` where words are numbers with a slip among them, or far too many to be categories."""
+def check_category(column: Column, name: str, place: Callable[[int], str], said: bool = False) -> None:
+    """`InputError` where words are numbers with a slip among them, or far too many to be categories.
+
+    Words like 1,5 are taken for numbers unless it was `said` that they are categories.
+    """
     words: Sequence[Value] = column.categories or ()
+    commas = any("," in str(word) for word in words)
+    if commas and not said and all(NUMBER.fullmatch(str(word)) for word in words):
+        raise InputError(
+            f"{place(0)}: column {name!r} holds numbers with commas ({listed(words)}): write them with a "
+            f"point; if they are labels, say columns categories={name}"
+        )
     odd = [index for index, word in enumerate(words) if number_in(str(word)) is None]
     if len(words) >= 4 and len(odd) <= len(words) / 2:
         row = int(np.flatnonzero(np.isin(column.values, odd))[0])
@@ -133,9 +168,9 @@ def check_category(column: Column, name: str, place: Callable[[int], str]) -> No
 
 
 def number_in(word: str) -> float | None:
-    """The number that a word is."""
+    """The number that a word is; 1_0 is a word here, whatever Python says."""
     try:
-        return float(word)
+        return None if "_" in word else float(word)
     except ValueError:
         return None
 

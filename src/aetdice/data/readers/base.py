@@ -1,7 +1,7 @@
 """What every reader hands over: columns as they were recorded, episode by episode."""
 
 import abc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from aetdice.data.coding import Value, coding_from
 from aetdice.data.columns import Columns
-from aetdice.data.episodes import Episodes
+from aetdice.data.episodes import Episode, Episodes
 from aetdice.errors import InputError
 
 
@@ -41,7 +41,12 @@ class Column(NamedTuple):
         value = self.values[row]
         if (self.missing is not None and self.missing[row]) or value != value:
             return "missing"
-        return repr(self.categories[int(value)]) if self.categories else f"{value:g}"
+        if self.categories:
+            return repr(self.categories[int(value)])
+        if value.dtype.kind != "f":
+            return str(int(value)) if value.dtype.kind == "b" else str(value)
+        short = f"{value:g}"
+        return short if float(short) == value else str(value).removesuffix(".0")
 
 
 class Named(NamedTuple):
@@ -80,7 +85,7 @@ class Recording:
     @property
     def remembered(self) -> dict[str, Any]:
         """The columns as a run remembers them: of a table nothing is guessed again."""
-        return self.columns.settled() if self.frames is None else self.columns.record()
+        return self.columns.settled() if self.columns.rewards else self.columns.record()
 
     def refuse(self, what: str, column: Column, row: int, rows: Int[np.ndarray, " n"]) -> InputError:
         """Say which entry of a column is not one; `rows` is how many of its rows each episode has."""
@@ -111,6 +116,11 @@ class Format(abc.ABC):
     def read(self, path: Path, columns: Columns) -> Recording | Saved:
         """What a file holds; `InputError` says what is wrong with it."""
 
+    def raw(self, path: Path, columns: Columns) -> Iterable[Episode]:
+        """The episodes of arrays as they are, whatever their values: for a doctor who was refused them."""
+        del path, columns
+        return ()
+
     @abc.abstractmethod
     def write(self, path: Path, episodes: Episodes) -> None:
         """A new file, whole or not at all."""
@@ -119,11 +129,24 @@ class Format(abc.ABC):
 def facts_of(episodes: Episodes) -> dict[str, Any]:
     """What files keep beside the arrays."""
     coding = None if episodes.coding is None else episodes.coding.record()
-    return {"ends": episodes.ends, "coding": coding}
+    return {"ends": episodes.ends, "horizon": episodes.horizon, "coding": coding}
 
 
-def saved_with(episodes: Episodes, facts: Mapping[str, Any]) -> Saved | None:
-    """The episodes with what their file kept beside them; None if it kept nothing."""
-    if "ends" not in facts or facts.get("coding") is None:
+def saved_with(episodes: Episodes, facts: Any, source: str, columns: Columns) -> Saved | None:
+    """The episodes with what their file kept beside them; None if it kept no coding."""
+    if not isinstance(facts, Mapping) or "ends" not in facts or facts.get("coding") is None:
         return None
-    return Saved(replace(episodes, coding=coding_from(facts["coding"]), ends=facts["ends"]))
+    if columns.record():
+        raise InputError(f"{source} keeps its columns; name them where it is made, with aetdice convert")
+    try:
+        coding = coding_from(facts["coding"])
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from error
+    horizon = facts.get("horizon")
+    width = sum(
+        len(column.values) if column.values is not None and coding.indicators else 1
+        for column in coding.observations
+    )
+    if episodes.observations.shape[1:] != (width,) or not isinstance(horizon, int | None):
+        raise InputError(f"{source}: what it keeps about its columns does not fit its arrays")
+    return Saved(replace(episodes, coding=coding, ends=facts["ends"], horizon=horizon))

@@ -66,11 +66,17 @@ def check_steps(table: Table, name: str, starts: Int[np.ndarray, " n"]) -> None:
         )
 
 
-def check_flags(
-    table: Table, name: str, flags: Bool[np.ndarray, " rows"], ends: Int[np.ndarray, " n"]
-) -> None:
+def flags_at_ends(
+    table: Table,
+    name: str,
+    flags: Bool[np.ndarray, " rows"],
+    ends: Int[np.ndarray, " n"],
+    lasts: Int[np.ndarray, " n"],
+) -> Bool[np.ndarray, " n"]:
+    """The flag of every episode, from its last step or from the observation after it; nowhere else."""
     inside = flags.copy()
-    inside[ends] = False
+    inside[ends] = inside[lasts] = False
     if inside.any():
         row = int(np.flatnonzero(inside)[0])
         raise InputError(f"{table.row(row)}: {name} here, but the episode goes on")
+    return flags[ends] | flags[lasts]

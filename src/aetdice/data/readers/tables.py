@@ -1,7 +1,7 @@
 """From a table with a row per step to a recording: episodes, steps, flags, and the last observation."""
 
-from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
@@ -9,8 +9,38 @@ from jaxtyping import Bool, Float, Int, Shaped
 from aetdice.data.columns import Columns, own_names
 from aetdice.data.readers.arrow import Table
 from aetdice.data.readers.base import Column, Named, Recording
-from aetdice.data.readers.checks import MEND, check_closing, check_flags, check_steps, missing_in, word_in
+from aetdice.data.readers.checks import MEND, check_closing, check_steps, flags_at_ends, missing_in, word_in
 from aetdice.errors import InputError
+
+EXACT = 2.0**53
+"""From here on floats skip whole numbers."""
+
+
+class Rows(NamedTuple):
+    """Where the episodes of a table stand in it."""
+
+    starts: Int[np.ndarray, " n"]
+    lasts: Int[np.ndarray, " n"]
+    """The last row of every episode."""
+    closed: Bool[np.ndarray, " n"]
+    """Whether that row has no step, only the observation after it."""
+    ids: Column | None
+
+    @property
+    def ends(self) -> Int[np.ndarray, " n"]:
+        """The row of every episode's last step."""
+        return self.lasts - self.closed
+
+    @property
+    def lengths(self) -> Int[np.ndarray, " n"]:
+        return self.ends - self.starts + 1
+
+    def where(self, table: Table, episode: int, step: int) -> str:
+        """How a step is called in messages; the observation after the last one may stand beside it."""
+        first = int(self.starts[episode])
+        known = "" if self.ids is None else self.ids.shown(first)
+        row = min(first + step, int(self.lasts[episode]))
+        return f"{table.row(row)} (episode {known or episode}, step {step})"
 
 
 def recording_of(table: Table, given: Columns) -> Recording:
@@ -22,70 +52,81 @@ def recording_of(table: Table, given: Columns) -> Recording:
     if table.rows == 0:
         raise InputError(f"{table.source} has no rows")
     rewards, actions, closing = _steps(table, columns)
-    terminated, truncated = (_flag(table, name, closing) for name in (columns.terminated, columns.truncated))
-    ids = None if columns.episode is None else _identities(table, columns.episode)
-    starts = _starts(table, ids, closing, terminated | truncated)
-    rows = np.diff(starts, append=table.rows)
-    lasts = starts + rows - 1
-    check_closing(table, closing, lasts)
-    if columns.step is not None:
-        check_steps(table, columns.step, starts)
-    closed = closing[lasts]
-    lengths = rows - closed
-    if (empty := np.flatnonzero(lengths == 0)).size:
-        raise InputError(f"{table.row(int(starts[empty[0]]))}: the episode has no step, only an observation")
-    ends = lasts - closed
-    for name, flags in (("terminated", terminated), ("truncated", truncated)):
-        check_flags(table, name, flags, ends)
-
-    def where(episode: int, step: int) -> str:
-        known = "" if ids is None else ids.shown(int(starts[episode]))
-        return f"{table.row(int(starts[episode]) + step)} (episode {known or episode}, step {step})"
-
-    follows = dict(zip(columns.observations, columns.next_observations, strict=False))
-    if follows and len(columns.next_observations) != len(columns.observations):
-        raise InputError(
-            f"{table.source}: there are {len(columns.observations)} observations but "
-            f"{len(columns.next_observations)} next observations ({', '.join(columns.next_observations)})"
-        )
-    if follows and closed.any():
-        raise InputError(
-            f"{table.source}: last rows without an action and next observations are one too many"
-        )
-
-    def observation(name: str) -> Callable[[], Column]:
-        if not follows:
-            return lambda: table.load(name)
-        return lambda: _with_next(table, name, follows[name], starts, ends)
-
+    flags = [_flag(table, name, closing) for name in (columns.terminated, columns.truncated)]
+    rows = _rows(table, columns, closing, flags[0] | flags[1])
+    terminated, truncated = (
+        flags_at_ends(table, name, each, rows.ends, rows.lasts)
+        for name, each in zip(("terminated", "truncated"), flags, strict=True)
+    )
+    follows = _following(table, columns, rows)
     keep = slice(None) if not closing.any() else ~closing
-    flagless = int(np.sum(~terminated[ends] & ~truncated[ends]))
+    return Recording(
+        source=table.source,
+        lengths=rows.lengths,
+        terminated=terminated,
+        truncated=truncated | ~terminated,
+        last=np.ones(len(rows.starts), bool) if follows else rows.closed,
+        observations=[
+            Named(own, partial(_observed, table, rows, name, follows.get(name)))
+            for own, name in zip(own_names(columns.observations), columns.observations, strict=True)
+        ],
+        actions=[
+            Named(own, partial(_taken, column, keep))
+            for own, column in zip(own_names(columns.actions), actions, strict=True)
+        ],
+        rewards=rewards[keep],
+        objectives=own_names(columns.rewards),
+        where=partial(rows.where, table),
+        columns=columns,
+        notes=_notes(table, columns, int(np.sum(~terminated & ~truncated))),
+        ends=table.ends,
+    )
+
+
+def _notes(table: Table, columns: Columns, flagless: int) -> tuple[str, ...]:
     notes = [f"columns: {columns.text()}"]
     if unused := columns.unused(table.names):
         notes.append(f"columns not used: {', '.join(unused)}")
     if flagless:
         notes.append(f"{flagless:,} episodes end without a flag: truncated")
-    return Recording(
-        source=table.source,
-        lengths=lengths,
-        terminated=terminated[ends],
-        truncated=truncated[ends] | ~terminated[ends],
-        last=np.ones(len(starts), bool) if follows else closed,
-        observations=[
-            Named(own, observation(name))
-            for own, name in zip(own_names(columns.observations), columns.observations, strict=True)
-        ],
-        actions=[
-            Named(own, lambda column=column: _taken(column, keep))  # type: ignore[misc]
-            for own, column in zip(own_names(columns.actions), actions, strict=True)
-        ],
-        rewards=rewards[keep],
-        objectives=own_names(columns.rewards),
-        where=where,
-        columns=columns,
-        notes=tuple(notes),
-        ends=table.ends,
-    )
+    return tuple(notes)
+
+
+def _rows(
+    table: Table, columns: Columns, closing: Bool[np.ndarray, " rows"], ended: Bool[np.ndarray, " rows"]
+) -> Rows:
+    ids = None if columns.episode is None else _identities(table, columns.episode)
+    starts = _starts(table, ids, closing, ended)
+    lasts = np.append(starts[1:], table.rows) - 1
+    check_closing(table, closing, lasts)
+    if columns.step is not None:
+        check_steps(table, columns.step, starts)
+    rows = Rows(starts, lasts, closing[lasts], ids)
+    if (empty := np.flatnonzero(rows.lengths == 0)).size:
+        raise InputError(f"{table.row(int(starts[empty[0]]))}: the episode has no step, only an observation")
+    return rows
+
+
+def _following(table: Table, columns: Columns, rows: Rows) -> dict[str, str]:
+    """The column of the observation after a step, for each of those before: by name, or else in order."""
+    here, there = columns.observations, columns.next_observations
+    if not there:
+        return {}
+    if len(there) != len(here):
+        raise InputError(
+            f"{table.source}: there are {len(here)} observations but {len(there)} next observations "
+            f"({', '.join(there)})"
+        )
+    if rows.closed.any():
+        raise InputError(
+            f"{table.source}: last rows without an action and next observations are one too many"
+        )
+    named = {name: f"next_{name}" for name in here}
+    return named if set(named.values()) == set(there) else dict(zip(here, there, strict=True))
+
+
+def _observed(table: Table, rows: Rows, name: str, after: str | None) -> Column:
+    return table.load(name) if after is None else _with_next(table, name, after, rows.starts, rows.ends)
 
 
 def _taken(column: Column, keep: Any) -> Column:
@@ -125,26 +166,37 @@ def _steps(
 
 
 def _flag(table: Table, name: str | None, closing: Bool[np.ndarray, " rows"]) -> Bool[np.ndarray, " rows"]:
+    """A column of true and false; where the row has no step it may be missing."""
     if name is None:
         return np.zeros(table.rows, bool)
     column = table.load(name)
+    values = column.values
     if column.categories is not None:
-        raise word_in(table, f"column {name!r}", column, "true or false, 0 or 1")
+        words = np.array([str(word).strip().lower() for word in column.categories])
+        if not np.isin(words, ("true", "false")).all():
+            raise word_in(table, f"column {name!r}", column, "true or false, 0 or 1")
+        values = (words == "true")[values]
     gap = missing_in(column)
-    if gap is not None and (lost := np.flatnonzero(gap & ~closing)).size:
-        raise InputError(f"{table.row(int(lost[0]))}: column {name!r} is missing")
-    values = np.where(closing, 0, column.values) if gap is not None else column.values
+    if gap is not None:
+        if (lost := np.flatnonzero(gap & ~closing)).size:
+            raise InputError(f"{table.row(int(lost[0]))}: column {name!r} is missing")
+        values = np.where(gap, 0, values)
     wrong = np.flatnonzero((values != 0) & (values != 1))
     if wrong.size:
         raise InputError(f"{table.row(int(wrong[0]))}: column {name!r} is {values[wrong[0]]:g}, not 0 or 1")
-    return (values != 0) & ~closing
+    return values != 0
 
 
 def _identities(table: Table, name: str) -> Column:
-    column = table.load(name)
+    column = table.read(name)
     gap = missing_in(column)
     if gap is not None:
         raise InputError(f"{table.row(int(np.flatnonzero(gap)[0]))}: episode column {name!r} is missing")
+    if column.values.dtype.kind == "f" and (large := np.flatnonzero(np.abs(column.values) >= EXACT)).size:
+        raise InputError(
+            f"{table.row(int(large[0]))}: episode column {name!r} holds numbers beyond 2^53, which cannot be "
+            "told apart: write them as words, for example with a letter in front"
+        )
     return column
 
 
