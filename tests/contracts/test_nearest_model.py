@@ -28,6 +28,19 @@ def test_where_there_are_data_a_policy_gets_what_it_would():
     assert unknown == 0
 
 
+def test_continuous_actions_go_as_the_nearest_did():
+    """A walker who goes as far as it likes, asked to go 0.03 every time."""
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(300):
+        moves = rng.uniform(-0.1, 0.1, (HORIZON, 1))
+        x = np.concatenate([[[0.0]], np.cumsum(moves, axis=0)])
+        episodes.append(Episode(x.astype(np.float32), moves, x[1:], False, True))
+    returns, unknown = NearestModel(Episodes.from_list(episodes), 8).sample_returns(Always(0.03), 50, 0)
+    np.testing.assert_allclose(returns, 0.03 * 8 * 9 / 2, atol=0.1)
+    assert unknown == 0
+
+
 def test_far_from_the_data_it_is_said_to_be_unknown():
     """Nobody was seen to go right for long."""
     _, unknown = NearestModel(walks(20), HORIZON).sample_returns(Always(1), 50, 0)
@@ -53,7 +66,8 @@ def test_an_episode_ends_where_recorded_ones_did():
         (np.zeros((3, 2), int), np.zeros(2, int), RecordedModel),
         (np.zeros((3, 2)), np.zeros(2, int), NearestModel),
         (np.zeros((3, 9)), np.zeros(2, int), type(None)),
-        (np.zeros((3, 2)), np.zeros((2, 1)), type(None)),
+        (np.zeros((3, 2)), np.zeros((2, 1)), NearestModel),
+        (np.zeros((3, 8)), np.zeros((2, 1)), type(None)),
         (np.zeros((3, 2)), np.zeros((2, 2), int), type(None)),
     ],
 )

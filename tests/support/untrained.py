@@ -42,7 +42,7 @@ def untrained(dataset, objectives, *, algorithm, horizon, seed, config, **others
 class Always(Policy):
     """A policy that always does the same."""
 
-    def __init__(self, action: int) -> None:
+    def __init__(self, action: float) -> None:
         self.action = action
 
     def sample(self, observations, accrued, time, key, *, greedy=False):

@@ -1,7 +1,7 @@
 """Episodes of a policy in the recorded steps of continuous data: what the nearest one did, done from here.
 
-For a few dimensions and discrete actions. Near the data it is right to a few per cent; how often a policy
-is far from all that was recorded says where it is not.
+For a few dimensions. Near the data it is right to a few per cent; how often a policy is far from all that
+was recorded says where it is not.
 """
 
 import jax
@@ -14,13 +14,13 @@ from aetdice.data.successors import frames_before
 from aetdice.evaluation.policy import Policy
 
 MOST_DIMENSIONS = 8
-"""Of observations, for neighbours to be near."""
+"""Of observations and continuous actions together, for neighbours to be near."""
 FAR = 3.0
 """In median steps: beyond that distance nothing like it was recorded."""
 
 
 class NearestModel:
-    """Every action's steps by where they were taken; they move a state as they moved theirs."""
+    """Steps by where they were taken and by their action; they move a state as they moved theirs."""
 
     def __init__(self, episodes: Episodes, horizon: int) -> None:
         frames = episodes.observations.reshape(len(episodes.observations), -1).astype(np.float64)
@@ -33,10 +33,15 @@ class NearestModel:
         self.initial = frames[before[episodes.starts]]
         self.ends = np.zeros(episodes.steps, bool)
         self.ends[episodes.starts + episodes.lengths - 1] = episodes.terminated & ~episodes.truncated
-        self.rows = [np.flatnonzero(episodes.actions == a) for a in range(int(episodes.actions.max()) + 1)]
-        self.trees = [
-            cKDTree(frames[before[rows]] / self.spread) if len(rows) else None for rows in self.rows
-        ]
+        self.places = frames[before] / self.spread
+        self.discrete = np.issubdtype(episodes.actions.dtype, np.integer)
+        actions = episodes.actions.reshape(episodes.steps, -1)
+        reach = actions.std(axis=0)
+        self.reach = np.where(reach > 1e-9, reach, 1.0)
+        kinds = episodes.actions if self.discrete else np.zeros(episodes.steps, int)
+        self.rows = [np.flatnonzero(kinds == kind) for kind in range(int(kinds.max()) + 1)]
+        known = self.places if self.discrete else np.column_stack([self.places, actions / self.reach])
+        self.trees = [cKDTree(known[rows]) if len(rows) else None for rows in self.rows]
 
     def sample_returns(
         self, policy: Policy, count: int, seed: int
@@ -47,10 +52,8 @@ class NearestModel:
         accrued = np.zeros((count, self.episodes.rewards.shape[1]))
         going, unknown, steps = np.ones(count, bool), 0, 0
         for t in range(self.horizon):
-            seen = state.astype(np.float32).reshape(count, *self.episodes.observations.shape[1:])
-            action = np.asarray(
-                policy.sample(seen, accrued.astype(np.float32), t, jax.random.fold_in(key, t))
-            )
+            seen, earned = state.astype(np.float32), accrued.astype(np.float32)
+            action = np.asarray(policy.sample(seen, earned, t, jax.random.fold_in(key, t)))
             row, distance = self._nearest(state, action)
             steps, unknown = steps + int(going.sum()), unknown + int(np.sum(going & (distance > self.far)))
             accrued += np.where(going[:, None], self.episodes.rewards[row], 0)
@@ -63,10 +66,13 @@ class NearestModel:
     def _nearest(
         self, state: Float[np.ndarray, "count o"], action: np.ndarray
     ) -> tuple[np.ndarray, Float[np.ndarray, " count"]]:
-        """The nearest recorded step with each action, and how far it is."""
-        row, distance = np.zeros(len(state), int), np.full(len(state), np.inf)
-        for a, (rows, tree) in enumerate(zip(self.rows, self.trees, strict=True)):
-            if tree is not None and (here := np.flatnonzero(action == a)).size:
-                distance[here], near = tree.query(state[here] / self.spread)
-                row[here] = rows[near]
+        """The nearest recorded step with each action, or one like it, and how far it was taken from here."""
+        row, distance, place = np.zeros(len(state), int), np.full(len(state), np.inf), state / self.spread
+        kinds = action if self.discrete else np.zeros(len(state), int)
+        like = [] if self.discrete else [action.reshape(len(state), -1) / self.reach]
+        asked = np.column_stack([place, *like])
+        for kind, (rows, tree) in enumerate(zip(self.rows, self.trees, strict=True)):
+            if tree is not None and (here := np.flatnonzero(kinds == kind)).size:
+                row[here] = rows[tree.query(asked[here])[1]]
+                distance[here] = np.linalg.norm(place[here] - self.places[row[here]], axis=1)
         return row, distance

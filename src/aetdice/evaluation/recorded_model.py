@@ -15,13 +15,15 @@ from aetdice.evaluation.policy import Policy
 
 
 def model_of(episodes: Episodes, horizon: int) -> "RecordedModel | NearestModel | None":
-    """The recorded model of the data; None where actions are continuous or states are too many to meet."""
+    """The recorded model of the data; None where there are too many dimensions for steps to be near."""
     flat = episodes.observations.reshape(len(episodes.observations), -1)
-    if not np.issubdtype(episodes.actions.dtype, np.integer) or episodes.actions.ndim != 1:
+    discrete = np.issubdtype(episodes.actions.dtype, np.integer)
+    if discrete and episodes.actions.ndim != 1:
         return None
-    if number_rows(flat) is not None:
+    if discrete and number_rows(flat) is not None:
         return RecordedModel(episodes, horizon)
-    return NearestModel(episodes, horizon) if flat.shape[1] <= MOST_DIMENSIONS else None
+    dimensions = flat.shape[1] + (0 if discrete else episodes.actions[0].size)
+    return NearestModel(episodes, horizon) if dimensions <= MOST_DIMENSIONS else None
 
 
 class RecordedModel:
