@@ -83,7 +83,7 @@ def _world(env: PointMaze, objectives: dict[str, Objective], quality: str) -> Wo
 
 
 def draw_map(rows: int, columns: int, goals: int, seed: int) -> str:
-    """The first solvable map from a seed: start and goals are neither too near nor too far from each other."""
+    """The first map from a seed in which start and goals are neither too near to each other nor too far."""
     rng = np.random.default_rng(seed)
     while True:
         walls = np.pad(rng.random((rows, columns)) < WALLS, 1, constant_values=True)
@@ -92,7 +92,7 @@ def draw_map(rows: int, columns: int, goals: int, seed: int) -> str:
             continue
         places = [free[i] for i in rng.permutation(len(free))[: goals + 1]]
         apart = [steps_from(walls, one)[other] for one in places for other in places if other != one]
-        if NEAREST <= min(apart) and max(apart) <= FARTHEST:
+        if min(apart) >= NEAREST and max(apart) <= FARTHEST:
             marks = np.where(walls, WALL, FREE)
             for place, mark in zip(places, START + GOALS, strict=False):
                 marks[place] = mark

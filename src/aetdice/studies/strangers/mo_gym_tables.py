@@ -225,9 +225,7 @@ def fruit_tree(depth: int) -> MoGymTable:
 # Breakable bottles: who carries two may drop one, and it is broken.
 
 
-def carry(
-    size: int, chance: float, unbreakable: bool, state: tuple[int, ...], action: int
-) -> list[Outcome]:
+def carry(size: int, chance: float, unbreakable: bool, state: tuple[int, ...], action: int) -> list[Outcome]:
     """State: location, bottles carried, bottles delivered, and those dropped between the two ends."""
     here, carried, delivered, *dropped = state
     before = -float(sum(dropped) > 0)

@@ -49,7 +49,6 @@ class Problem:
         return f"{self.half}-{self.name}"
 
 
-
 def half_of(name: str) -> str:
     """Development if the SHA-256 of the name is even, read as a number; held back if it is odd."""
     return HELD_BACK if _digest(name) % 2 else DEVELOPMENT

@@ -16,7 +16,6 @@ from jaxtyping import Bool, Float
 from aetdice.data import Episodes
 from aetdice.envs.batched import check_actions, check_count
 from aetdice.exact import TabularMOMDP, enumerate_space, solve
-from aetdice.objectives import Objective
 from aetdice.studies.strangers.problem import Problem, World, fair_objectives
 from aetdice.studies.strangers.sampling import sampled_score
 
@@ -90,13 +89,9 @@ def _world(task: Task) -> World:
     space = enumerate_space(lattice(task))
     return World(
         collect=functools.partial(collect, task),
-        reference=lambda objective, _: _best(space, objective),
+        reference=lambda objective, _: solve(space, objective, check=False).value,
         score=sampled_score(Reaching(task)),
     )
-
-
-def _best(space: object, objective: Objective) -> float:
-    return solve(space, objective, check=False).value  # type: ignore[arg-type]
 
 
 def lattice(task: Task) -> TabularMOMDP:
@@ -108,7 +103,9 @@ def lattice(task: Task) -> TabularMOMDP:
     def outcome(place: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[float, ...], bool]:
         return place, tuple(float(place == goal) for goal in task.goals), False
 
-    def step(place: tuple[int, ...], action: int) -> list[tuple[float, tuple[int, ...], tuple[float, ...], bool]]:
+    def step(
+        place: tuple[int, ...], action: int
+    ) -> list[tuple[float, tuple[int, ...], tuple[float, ...], bool]]:
         there = np.clip(np.add(place, moves[action]), low, high)
         chances = [(task.calm, tuple(int(x) for x in there)), (1 - task.calm, place)]
         return [(chance, *outcome(after)) for chance, after in chances if chance > 0]

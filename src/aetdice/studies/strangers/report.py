@@ -61,7 +61,9 @@ def problem_sheet(found: Sequence[Mapping[str, Any]]) -> Sheet:
         own = (each["problem"], each["family"], each["half"])
         rows.append(Row((*own, *shown, f"{each['seconds']:.0f} s")))
     headings = ("problem", "family", "half", *ALPHAS, "training")
-    return Sheet("Gap closed from the twin to the reference; ✓ trusted, ✗ not, ↓ below the data", headings, rows)
+    return Sheet(
+        "Gap closed from the twin to the reference; ✓ trusted, ✗ not, ↓ below the data", headings, rows
+    )
 
 
 def family_sheet(found: Sequence[Mapping[str, Any]]) -> Sheet:
@@ -117,7 +119,7 @@ def confusion(cells: Iterable[Cell]) -> dict[tuple[bool, str], int]:
 
 
 def wrong_sheet(found: Sequence[Mapping[str, Any]]) -> Sheet:
-    """Policies that are trusted and close less than 60 % or less than the data has; good ones that are not."""
+    """Policies that are trusted but close less than 60 % or are below the data; good ones that are not."""
     rows = []
     for each in found:
         for cell in each["cells"]:

@@ -7,8 +7,6 @@ import numpy as np
 from aetdice.exact import TabularMOMDP
 from aetdice.studies.strangers.mo_gym_tables import MoGymTable
 
-DIGITS = 5
-"""Rewards of MO-Gymnasium are in single precision."""
 CERTAIN = 2
 """Steps where the table leaves nothing to chance."""
 
@@ -68,5 +66,5 @@ def _flat(observation: Any) -> list[int]:
 
 
 def _told(observation: Any, ends: bool, reward: Any) -> tuple[Any, ...]:
-    rewards = (round(float(entry), DIGITS) + 0.0 for entry in reward)
+    rewards = (float(np.float32(entry)) for entry in reward)  # as MO-Gymnasium has them
     return (*(int(entry) for entry in observation), ends, *rewards)
