@@ -98,9 +98,9 @@ def gather(state: tuple[int, int, int, int], action: int) -> list[Outcome]:
     gold, diamond = int(gold or cell == GOLD), int(diamond or cell == DIAMOND)
     after = (*cell, gold, diamond)
     if cell in ENEMIES:
-        return [(0.9, after, (0, 0, 0), False), (0.1, after, (-1, 0, 0), True)]
+        return [(0.9, after, (0.0, 0.0, 0.0), False), (0.1, after, (-1.0, 0.0, 0.0), True)]
     home = cell == HOME
-    return [(1.0, after, (0, gold * home, diamond * home), home)]
+    return [(1.0, after, (0.0, float(gold * home), float(diamond * home)), home)]
 
 
 def place_gatherer(env: Any, observation: Any) -> None:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
+from aetdice.exact.mixtures import best_mixture
 from aetdice.learning.run import Run, gap_share
 from aetdice.learning.training import train
+from aetdice.objectives import in_float64
 from aetdice.report.progress import Progress
 from aetdice.studies.parts import Part
 from aetdice.studies.strangers import bodies, chance, mazes, mo_gym, reaching, taxis
@@ -76,7 +77,8 @@ def cells_of(problem: Problem, world: World, run: Run, best: dict[str, float]) -
     """One per objective and seed."""
     cells = []
     for (label, objective), selection in zip(problem.objectives.items(), run.selections, strict=True):
-        data = float(objective.score(run.data_returns, jax.random.key(0)).value)
+        data = float(in_float64(objective)(run.data_returns))
+        recorded = best_mixture(objective, run.data_returns).value
         for index in run.seeds_of(selection):
             member = run.members[index]
             score, twin = (world.score(policy, objective) for policy in member.acting)
@@ -87,6 +89,7 @@ def cells_of(problem: Problem, world: World, run: Run, best: dict[str, float]) -
                     "score": score,
                     "twin": twin,
                     "data": data,
+                    "recorded": recorded,
                     "best": best[label],
                     "gap": closed(score, twin, best[label]),
                     "gap_from_data": closed(score, data, best[label]),
