@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from aetdice import bsr, enumerate_space, lsr, solve
+from aetdice.envs import PointMaze
+from aetdice.envs.point_maze import schedule_returns
 from aetdice.exact.tabular_policy import deterministic
 from aetdice.objectives import in_float64
 from aetdice.studies.strangers.chance import random_momdp
 from aetdice.studies.strangers.finite import collect_table, planners
+from aetdice.studies.strangers.mazes import maze_world
 from aetdice.studies.strangers.mo_gym import TABLES
 from aetdice.studies.strangers.mo_gym_tables import (
     bottles,
@@ -152,3 +155,19 @@ def test_a_table_that_is_wrong_is_found_out():
     assert (
         worst_deviation(replace(real, step=lambda state, _: [(1.0, state, (0.0, 0.0), False)]), 1) == math.inf
     )
+
+
+@pytest.mark.slow
+def test_a_mazes_reference_is_at_least_every_schedule_with_one_switch_and_every_recorded_episode():
+    maze = PointMaze("##### / #A.B# / #.S.# / #####", horizon=40)
+    objective = fair_objectives(maze.utility_threshold)["ESR"]
+    world = maze_world(maze, {"ESR": objective}, "mixed")
+    dataset = world.collect(50, 0)
+    times = np.arange(41)[:, None]
+    driven = np.concatenate(
+        [schedule_returns(maze, np.tile(order, (41, 1)), times) for order in ((0, 1), (1, 0))]
+    )
+    every = np.concatenate([driven, dataset.returns])
+    worth = [float(in_float64(objective)(returns[None])) for returns in every]
+    assert world.reference(objective, dataset) >= max(worth) - 1e-6
+    assert world.reference(objective, dataset) <= max(worth) + 0.5

@@ -7,7 +7,7 @@ from aetdice.data import Episodes
 from aetdice.datasets import collect_d4morl
 from aetdice.envs.mujoco import BatchedBody
 from aetdice.exact.mixtures import best_mixture
-from aetdice.studies.strangers.problem import Problem, World, fair_objectives
+from aetdice.studies.strangers.problem import Extra, Problem, World, fair_objectives
 from aetdice.studies.strangers.sampling import sampled_score
 
 FAMILY = "MuJoCo"
@@ -30,7 +30,15 @@ RECORDINGS = {
 
 def problems() -> list[Problem]:
     return [
-        Problem(name, FAMILY, fair_objectives(), EPISODES, each._asdict(), functools.partial(_world, each))
+        Problem(
+            name,
+            FAMILY,
+            fair_objectives(),
+            EPISODES,
+            each._asdict(),
+            functools.partial(_world, each),
+            Extra("mujoco", "mujoco"),
+        )
         for name, each in RECORDINGS.items()
     ]
 

@@ -57,11 +57,13 @@ def _problem(name: str, maze: Maze) -> Problem:
     facts = {**maze._asdict(), "layout": layout}
     env = PointMaze(layout, maze.distance, horizon=maze.horizon, slip=maze.slip)
     objectives = fair_objectives(env.utility_threshold)
-    world = functools.partial(_world, env, objectives, maze.quality)
+    world = functools.partial(maze_world, env, objectives, maze.quality)
     return Problem(name, FAMILY, objectives, EPISODES, facts, world)
 
 
-def _world(env: PointMaze, objectives: dict[str, Objective], quality: str) -> World:
+def maze_world(env: PointMaze, objectives: dict[str, Objective], quality: str) -> World:
+    """A maze and its data of a quality, beside what is best known for the objectives."""
+
     @functools.cache
     def schedules() -> dict[str, float]:
         named = {each.name: each for each in objectives.values()}

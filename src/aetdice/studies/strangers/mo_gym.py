@@ -1,6 +1,7 @@
 """MO-Gymnasium's finite problems, cut short so that time is scarce; returns are brought above zero first."""
 
 import functools
+from dataclasses import replace
 from typing import Any
 
 from aetdice.objectives import Objective
@@ -16,9 +17,11 @@ from aetdice.studies.strangers.mo_gym_tables import (
     fruit_tree,
     gathering,
 )
-from aetdice.studies.strangers.problem import Problem, fair_objectives
+from aetdice.studies.strangers.problem import Extra, Problem, fair_objectives
 
 FAMILY = "MO-Gymnasium"
+GYM = Extra("gym", "mo_gymnasium")
+"""Which has the numbers of the fruits."""
 SUBMARINE = {"level": (0.0, -30.0), "scale": (5.0, 5.0)}
 """Treasure, and time saved of 30 steps."""
 GATHERER = {"level": (-1.5, -0.5, -0.5), "scale": 0.5}
@@ -52,7 +55,8 @@ def _problem(name: str) -> Problem:
     objectives: dict[str, Objective] = fair_objectives(**units)
     options = {key: value for key, value in table.options.items() if key != "maze"}
     facts = {"env": table.env, "horizon": table.horizon, "options": options, "units": units}
-    return finite_problem(name, FAMILY, objectives, functools.partial(_table, name), facts, behaviour)
+    made = finite_problem(name, FAMILY, objectives, functools.partial(_table, name), facts, behaviour)
+    return replace(made, extra=GYM) if table.env == "fruit-tree-v0" else made
 
 
 def _table(name: str) -> Any:

@@ -1,6 +1,7 @@
 """A problem with a known optimum or reference, and which half of the suite it belongs to."""
 
 import hashlib
+import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -25,6 +26,17 @@ class World(NamedTuple):
     """J of a policy: exact, or of sampled episodes."""
 
 
+class Extra(NamedTuple):
+    """What a problem needs beside the library: an extra, and the module that it brings."""
+
+    name: str
+    module: str
+
+    @property
+    def installed(self) -> bool:
+        return importlib.util.find_spec(self.module) is not None
+
+
 @dataclass(frozen=True)
 class Problem:
     """One problem of the suite."""
@@ -38,6 +50,7 @@ class Problem:
     facts: Mapping[str, Any]
     """All that its world is made of, as JSON has it."""
     world: Callable[[], World]
+    extra: Extra | None = None
 
     @property
     def half(self) -> str:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.console import RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from aetdice.report.tables import columns
 from aetdice.studies.parts import Results
@@ -34,12 +35,14 @@ class Sheet(NamedTuple):
     rows: list[Row]
 
 
-def overview(results: Results) -> Overview:
-    """All tables of the parts that are done."""
+def overview(results: Results, notes: Sequence[str] = ()) -> Overview:
+    """All tables of the parts that are done, and notes on what is left out."""
     found = [each for each in results.values() if "cells" in each]
     sheets = [problem_sheet(found), family_sheet(found), *confusion_sheets(found), wrong_sheet(found)]
     sheets = [sheet for sheet in sheets if sheet.rows]
-    return Overview([drawn(sheet) for sheet in sheets], [markdown(sheet) for sheet in sheets])
+    return Overview(
+        [*(drawn(sheet) for sheet in sheets), *map(Text, notes)], [*map(markdown, sheets), *notes]
+    )
 
 
 def kind_of(cell: Cell) -> str | None:
@@ -58,9 +61,8 @@ def problem_sheet(found: Sequence[Mapping[str, Any]]) -> Sheet:
     for each in found:
         by_objective = {label: [c for c in each["cells"] if c["objective"] == label] for label in ALPHAS}
         shown = (_gap_and_marks(cells) for cells in by_objective.values())
-        own = (each["problem"], each["family"], each["half"])
-        rows.append(Row((*own, *shown, f"{each['seconds']:.0f} s")))
-    headings = ("problem", "family", "half", *ALPHAS, "training")
+        rows.append(Row((each["problem"], each["half"], *shown, f"{each['seconds']:.0f} s")))
+    headings = ("problem", "half", *ALPHAS, "training")
     return Sheet(
         "Gap closed from the twin to the reference; ✓ trusted, ✗ not, ↓ below the data", headings, rows
     )

@@ -36,6 +36,23 @@ QUICK = Effort((0,), 0.5, (DEVELOPMENT,))
 
 
 def problems(effort: Effort = FULL) -> list[Problem]:
+    """Those of the effort's halves that can be done with what is installed."""
+    return [each for each in _listed(effort) if each.extra is None or each.extra.installed]
+
+
+def left_out(effort: Effort) -> list[str]:
+    """A sentence for every extra that is missing."""
+    missing: dict[str, list[str]] = {}
+    for each in _listed(effort):
+        if each.extra is not None and not each.extra.installed:
+            missing.setdefault(each.extra.name, []).append(each.name)
+    return [
+        f"Left out: {', '.join(names)}; they need pip install 'aetdice[{extra}]'."
+        for extra, names in missing.items()
+    ]
+
+
+def _listed(effort: Effort) -> list[Problem]:
     return [each for family in FAMILIES for each in family.problems() if each.half in effort.halves]
 
 
