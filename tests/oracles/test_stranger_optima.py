@@ -100,6 +100,24 @@ def test_nothing_off_the_lattice_is_better(task):
         assert (returns @ weight).max() <= bound + 1e-9
 
 
+def test_the_best_policy_of_the_lattice_attains_its_value_among_gusts():
+    task, episodes, objective = Task(((-1,), (2,)), 8, calm=0.6), 400, lsr((1.0, 1.2))
+    optimum = solve(lattice(task), objective, check=False)
+    momdp, env, rng = optimum.policy.space.momdp, Reaching(task), np.random.default_rng(1)
+    place, accrued = env.reset(episodes, 1), np.zeros((episodes, 2))
+    states = {tuple(seen): state for state, seen in enumerate(momdp.observations.tolist())}
+    for t in range(task.horizon):
+        chances = [
+            optimum.policy.at(states[tuple(np.rint(x).astype(int))], r.tolist(), t)
+            for x, r in zip(place, accrued, strict=True)
+        ]
+        steps = [rng.choice(3, p=p) - 1.0 for p in chances]
+        place, reward, _ = env.step(np.array(steps)[:, None])
+        accrued += reward
+    worth = accrued @ (1.0, 1.2)
+    assert worth.mean() == pytest.approx(optimum.value, abs=4 * worth.std() / np.sqrt(episodes))
+
+
 def test_episodes_of_a_calm_day_reach_both_goals():
     found = collect(TASKS["reach-plane-three"], 50, seed=3)
     assert found.actions.shape == (50 * 28, 2)

@@ -1,7 +1,7 @@
 """Finite problems: exact optima, policies evaluated exactly, and data of ε-greedy planners."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,9 @@ PLANNERS = 8
 SCOUTS = 200
 """Random episodes, by which returns are brought to one scale before they are weighed."""
 
+Outcome = tuple[float, Any, tuple[float, ...], bool]
+"""Probability, next state, reward vector, and whether the episode ends there."""
+Step = Callable[[Any, int], Iterable[Outcome]]
 Choose = Callable[[int, Int[np.ndarray, " n"]], Int[np.ndarray, " n"]]
 """The actions of n episodes, by time step and states."""
 
@@ -54,6 +57,12 @@ def finite_problem(
         )
 
     return Problem(name, family, objectives, EPISODES, known, world)
+
+
+def table_of(step: Step, actions: int, start: Any, horizon: int) -> TabularMOMDP:
+    """The table of rules whose states are tuples of whole numbers, which are what is observed."""
+    momdp, states = TabularMOMDP.from_function(step, actions, {start: 1.0}, horizon)
+    return TabularMOMDP(**{**vars(momdp), "observations": np.array(states)})
 
 
 def collect_table(momdp: TabularMOMDP, episodes: int, seed: int, behaviour: str = "mixed") -> Episodes:

@@ -1,7 +1,7 @@
 """MO-Gymnasium's finite problems as tables of our own, and the same environments to step beside them."""
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -9,13 +9,11 @@ import numpy as np
 
 from aetdice.errors import InputError
 from aetdice.exact import TabularMOMDP
+from aetdice.studies.strangers.finite import Outcome, Step, table_of
 
 if TYPE_CHECKING:
     import gymnasium
 
-Outcome = tuple[float, Any, tuple[float, ...], bool]
-"""Probability, next state, reward vector, and whether the episode ends there."""
-Step = Callable[[Any, int], Iterable[Outcome]]
 Cell = tuple[int, int]
 UP, DOWN, LEFT, RIGHT = (-1, 0), (1, 0), (0, -1), (0, 1)
 MOVES = (UP, DOWN, LEFT, RIGHT)
@@ -50,12 +48,6 @@ class MoGymTable:
 
     def make(self) -> "gymnasium.Env[Any, Any]":
         return gym_extra().make(self.env, max_episode_steps=self.horizon, **self.options)
-
-
-def table_of(step: Step, actions: int, start: Any, horizon: int) -> TabularMOMDP:
-    """The table of rules whose states are tuples of whole numbers, which are what is observed."""
-    momdp, states = TabularMOMDP.from_function(step, actions, {start: 1.0}, horizon)
-    return TabularMOMDP(**{**vars(momdp), "observations": np.array(states)})
 
 
 def gym_extra() -> Any:

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float
 from aetdice.data import Episodes
 from aetdice.envs.batched import check_actions, check_count
 from aetdice.exact import TabularMOMDP, enumerate_space, solve
+from aetdice.studies.strangers.finite import Outcome, table_of
 from aetdice.studies.strangers.problem import Problem, World, fair_objectives
 from aetdice.studies.strangers.sampling import sampled_score
 
@@ -100,17 +101,16 @@ def lattice(task: Task) -> TabularMOMDP:
     size, moves = goals.shape[1], list(itertools.product((-1, 0, 1), repeat=goals.shape[1]))
     low, high = np.minimum(goals.min(axis=0), 0), np.maximum(goals.max(axis=0), 0)
 
-    def outcome(place: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[float, ...], bool]:
-        return place, tuple(float(place == goal) for goal in task.goals), False
-
-    def step(
-        place: tuple[int, ...], action: int
-    ) -> list[tuple[float, tuple[int, ...], tuple[float, ...], bool]]:
+    def step(place: tuple[int, ...], action: int) -> list[Outcome]:
         there = np.clip(np.add(place, moves[action]), low, high)
-        chances = [(task.calm, tuple(int(x) for x in there)), (1 - task.calm, place)]
-        return [(chance, *outcome(after)) for chance, after in chances if chance > 0]
+        chances = ((task.calm, tuple(int(x) for x in there)), (1 - task.calm, place))
+        return [
+            (chance, after, tuple(float(after == goal) for goal in task.goals), False)
+            for chance, after in chances
+            if chance > 0
+        ]
 
-    return TabularMOMDP.from_function(step, len(moves), {(0,) * size: 1.0}, task.horizon)[0]  # type: ignore[arg-type]
+    return table_of(step, len(moves), (0,) * size, task.horizon)
 
 
 def collect(task: Task, episodes: int, seed: int) -> Episodes:
