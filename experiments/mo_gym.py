@@ -9,10 +9,11 @@ fishes, one who mostly collects wood). Resource-gathering has its own limit of 1
 after 50 steps instead of 200, because a longer one leaves next to no gap: with 200 steps the random
 behaviour is at 6.747 and the optimum at 6.778 under ESR.
 
-The tables of both are written down here and checked by stepping the real environments. Optima, twins and
-policies are computed exactly on the augmented space, which is why no interval stands beside a single
-score; spreads are over training seeds. The learner is `train(dataset, objective, seed=[0, 1, 2])` with no
-setting given, for ESR and an objective of our own per problem:
+The tables of both are those of `aetdice.studies.strangers`, checked by stepping the real environments.
+Optima, twins and policies are computed exactly on the augmented space, which is why no interval stands
+beside a single score; spreads are over training seeds. The learner is
+`train(dataset, objective, seed=[0, 1, 2])` with no setting given, for ESR and an objective of our own per
+problem:
 
 - resource-gathering: F = (tanh 2(R_gold + R_death), tanh 2(R_diamond + R_death)), G = Σ log(1 + k_i)
 - fishwood: F = (σ(2(fish - 2.5)), σ((wood - 20)/2)), G = Σ log k_i: both quotas are met often
@@ -27,13 +28,11 @@ import argparse
 import dataclasses
 import datetime
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import gymnasium as gym
 import jax
-import mo_gymnasium
 import numpy as np
 
 from aetdice.config import TrainingConfig, parse_setting
@@ -51,15 +50,24 @@ from aetdice.learning.run import Run, gap_share
 from aetdice.learning.training import train
 from aetdice.objectives import Objective, esr, written_objective
 from aetdice.studies.parts import code_commit
+from aetdice.studies.strangers.mo_gym_tables import (
+    DIAMOND,
+    FISH,
+    GOLD,
+    HOME,
+    MOVES,
+    WOOD,
+    MoGymTable,
+    fishwood,
+    gathering,
+)
+from aetdice.studies.strangers.stepping import outcomes_of, worst_deviation
 
 EPISODES = 2_000
 EXPLORATION = 0.3
 SEEDS = [0, 1, 2]
 BETAS = [1e-2, 1e-3, 1e-4]
-FISH, WOOD, QUOTA = 0, 1, 3
-GOLD, DIAMOND, HOME = (0, 2), (1, 4), (4, 2)
-ENEMIES = ((1, 2), (0, 3))
-MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))
+QUOTA = 3
 
 Choose = Callable[[np.ndarray, np.ndarray], int]
 """An action for an observation and the accrued reward."""
@@ -68,32 +76,14 @@ Choose = Callable[[np.ndarray, np.ndarray], int]
 class Problem(NamedTuple):
     """A MO-Gymnasium problem, its table and what is asked of it."""
 
-    env: str
-    horizon: int
+    table: MoGymTable
     momdp: TabularMOMDP
     mixed: Callable[[np.random.Generator], Choose]
     """A policy for one episode."""
-    place: Callable[[Any, np.ndarray], None]
-    """Put the real environment into an observed state."""
     objectives: dict[str, Objective]
-
-    def make(self) -> gym.Env[Any, Any]:
-        return mo_gymnasium.make(self.env, max_episode_steps=self.horizon)
 
 
 # Resource gathering: walk, collect, come home, do not meet an enemy.
-
-
-def gather(state: Any, action: int) -> Iterable[tuple[float, Any, tuple[float, ...], bool]]:
-    row, column, gold, diamond = state
-    there = (row + MOVES[action][0], column + MOVES[action][1])
-    cell = there if min(there) >= 0 and max(there) < 5 else (row, column)
-    gold, diamond = int(gold or cell == GOLD), int(diamond or cell == DIAMOND)
-    after = (*cell, gold, diamond)
-    if cell in ENEMIES:
-        return [(0.9, after, (0, 0, 0), False), (0.1, after, (-1, 0, 0), True)]
-    home = cell == HOME
-    return [(1.0, after, (0, gold * home, diamond * home), home)]
 
 
 def gatherer(rng: np.random.Generator) -> Choose:
@@ -113,17 +103,7 @@ def gatherer(rng: np.random.Generator) -> Choose:
     return choose
 
 
-def place_gatherer(env: Any, observation: np.ndarray) -> None:
-    env.current_pos, (env.has_gold, env.has_gem) = observation[:2].astype(np.int32), observation[2:]
-
-
 # Fishwood: one thing at a time.
-
-
-def fish_or_wood(state: Any, action: int) -> Iterable[tuple[float, Any, tuple[float, ...], bool]]:
-    chance = 0.1 if state == FISH else 0.9
-    found = (1.0, 0.0) if state == FISH else (0.0, 1.0)
-    return [(chance, action, found, False), (1 - chance, action, (0.0, 0.0), False)]
 
 
 def fisher(rng: np.random.Generator) -> Choose:
@@ -137,33 +117,24 @@ def fisher(rng: np.random.Generator) -> Choose:
     return choose
 
 
-def place_fisher(env: Any, observation: np.ndarray) -> None:
-    env._state, env._timestep = observation.astype(np.int32), 0
-
-
 def problems() -> dict[str, Problem]:
-    gathering, states = TabularMOMDP.from_function(gather, 4, {(*HOME, 0, 0): 1.0}, 100)
-    fishwood, places = TabularMOMDP.from_function(fish_or_wood, 2, {WOOD: 1.0}, 50)
+    gather, fish = gathering(100), fishwood(50)
     net = "tanh(2*(r1 + r0)), tanh(2*(r2 + r0))"
     quotas = "sigmoid(2*(r0 - 2.5)), sigmoid((r1 - 20)/2)"
     return {
         "resource-gathering": Problem(
-            "resource-gathering-v0",
-            100,
-            dataclasses.replace(gathering, observations=np.array(states)),
+            gather,
+            gather.momdp(),
             gatherer,
-            place_gatherer,
             {
                 "ESR": esr(),
                 "own": written_objective(net, "log(1 + k0) + log(1 + k1)", 3, 100, 0.1, 0.1),
             },
         ),
         "fishwood": Problem(
-            "fishwood-v0",
-            50,
-            dataclasses.replace(fishwood, observations=np.array(places)[:, None]),
+            fish,
+            fish.momdp(),
             fisher,
-            place_fisher,
             {"ESR": esr(), "own": written_objective(quotas, "log(k0) + log(k1)", 2, 50, 0.1, 0.1)},
         ),
     }
@@ -173,7 +144,7 @@ def problems() -> dict[str, Problem]:
 
 
 def collect(problem: Problem, mixed: bool, seed: int) -> Episodes:
-    env, rng = problem.make(), np.random.default_rng([seed, mixed])
+    env, rng = problem.table.make(), np.random.default_rng([seed, mixed])
     episodes = []
     for index in range(EPISODES):
         policy = problem.mixed(rng) if mixed and index % 2 else None
@@ -193,37 +164,6 @@ def collect(problem: Problem, mixed: bool, seed: int) -> Episodes:
     return Episodes.from_list(episodes)
 
 
-def check_table(problem: Problem, draws: int = 1_000) -> float:
-    """Step the real environment from every state; the largest deviation of a frequency, in its sigmas."""
-    env, momdp = problem.make(), problem.momdp
-    env.reset(seed=0)
-    worst = 0.0
-    for state in np.flatnonzero(~momdp.terminal):
-        for action in range(momdp.actions):
-            chances = _table(momdp, state, action)
-            counts = dict.fromkeys(chances, 0)
-            size = draws if len(chances) > 1 else 20
-            for _ in range(size):
-                problem.place(env.unwrapped, momdp.observations[state])
-                observation, reward, terminated, _, _ = env.unwrapped.step(action)
-                counts[(*map(int, observation), bool(terminated), *map(float, reward))] += 1
-            for outcome, count in counts.items():
-                p = chances[outcome]
-                sigma = np.sqrt(p * (1 - p) / size)
-                worst = max(worst, abs(count / size - p) / sigma if sigma else 1e9 * (count != size))
-    return worst
-
-
-def _table(momdp: TabularMOMDP, state: int, action: int) -> dict[tuple[Any, ...], float]:
-    """The probability of every outcome, as an environment tells of it."""
-    outcomes = {}
-    for k in np.flatnonzero(momdp.probability[state, action]):
-        there = momdp.next_state[state, action, k]
-        key = (*momdp.observations[there].tolist(), bool(momdp.terminal[there]))
-        outcomes[key + tuple(momdp.reward[state, action, k].tolist())] = momdp.probability[state, action, k]
-    return outcomes
-
-
 def pooled_model(problem: Problem, dataset: Episodes) -> tuple[TabularMOMDP, np.ndarray]:
     """The table with the frequencies of the data; an action never taken does what the commonest does.
 
@@ -237,7 +177,7 @@ def pooled_model(problem: Problem, dataset: Episodes) -> tuple[TabularMOMDP, np.
         for t, action in enumerate(episode.actions):
             s = index[tuple(frames[t])]
             key = (*frames[t + 1], episode.terminated and t == last, *episode.rewards[t].tolist())
-            counts[s, action, list(_table(momdp, s, action)).index(key)] += 1
+            counts[s, action, list(outcomes_of(momdp, s, action)).index(key)] += 1
     taken = counts.sum(axis=2)
     stands_for = np.where(taken > 0, np.arange(momdp.actions)[None], taken.argmax(axis=1)[:, None])
     rows = np.arange(momdp.states)[:, None]
@@ -337,7 +277,7 @@ def main() -> None:
         "date": datetime.date.today().isoformat(),
         "device": jax.devices()[0].device_kind,
         "versions": {**versions(), "mo-gymnasium": package_version("mo-gymnasium")},
-        "table_checks": {name: check_table(known[name]) for name in arguments.problems},
+        "table_checks": {name: worst_deviation(known[name].table) for name in arguments.problems},
         "rows": [],
     }
     if arguments.out.is_file():  # a run that was cut off goes on
@@ -386,7 +326,7 @@ def one(
         "members": members,
     }
     print(
-        f"{problem.env} {data} {label} {variant}: best {best:.3f} data {row['data_score']:.3f} "
+        f"{problem.table.env} {data} {label} {variant}: best {best:.3f} data {row['data_score']:.3f} "
         f"planned {row['planned']['value']:.3f} ({row['seconds']:.0f} s)",
         *(
             f"\n  {m['params']} J {m['score']:.3f} twin {m['twin']:.3f} gap {m['gap_share']:.3f} claimed "

@@ -31,6 +31,7 @@ from aetdice.learning.run import gap_share
 from aetdice.learning.training import train
 from aetdice.objectives import bsr
 from aetdice.studies.parts import code_commit
+from aetdice.studies.strangers.chance import random_momdp
 
 OBJECTIVES = {"ESR": 0.0, "SER": 1.0}
 BETAS = (1e-1, 1e-2, 1e-3)
@@ -72,12 +73,7 @@ def main() -> None:
 
 
 def problem(seed: int) -> TabularMOMDP:
-    rng = np.random.default_rng([2026, seed])
-    transition = rng.dirichlet(np.full(STATES, 0.5), (STATES, ACTIONS))
-    transition[transition < 0.1] = 0
-    transition /= transition.sum(axis=-1, keepdims=True)
-    reward = rng.integers(0, 3, (STATES, ACTIONS, STATES, 2)).astype(float)
-    return TabularMOMDP.from_arrays(transition, reward, 0, HORIZON)
+    return random_momdp(np.random.default_rng([2026, seed]), STATES, ACTIONS, HORIZON)
 
 
 def measure(seed: int, config: TrainingConfig) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from aetdice.data import Episodes
 from aetdice.errors import InputError
 from aetdice.exact.augmented import AugmentedSpace
 from aetdice.exact.grouping import number_vectors
+from aetdice.exact.momdp import TabularMOMDP
 from aetdice.objectives import Objective, Utility, in_float64
 
 Visits = list[Float[np.ndarray, "_"]]
@@ -106,7 +107,7 @@ class TabularPolicy:
         actions = np.zeros((episodes, horizon), dtype=np.int64)
         rewards = np.zeros((episodes, horizon, momdp.reward.shape[3]))
         lengths = np.zeros(episodes, dtype=np.int64)
-        node = _draw(rng, np.broadcast_to(space.initial, (episodes, space.initial.size)))
+        node = draw(rng, np.broadcast_to(space.initial, (episodes, space.initial.size)))
         running = np.arange(episodes)
         for t, layer in enumerate(space.layers):
             state = layer.state[node]
@@ -116,23 +117,35 @@ class TabularPolicy:
             if running.size == 0:
                 break
             row = np.searchsorted(layer.live, node)
-            action = _draw(rng, self.probabilities[t][row])
-            branch = _draw(rng, momdp.probability[state, action])
+            action = draw(rng, self.probabilities[t][row])
+            branch = draw(rng, momdp.probability[state, action])
             actions[running, t] = action
             rewards[running, t] = momdp.reward[state, action, branch]
             lengths[running] = t + 1
             node = layer.successor[row, action, branch]
-        terminated = momdp.terminal[states[np.arange(episodes), lengths]]
-        kept = np.arange(horizon) < lengths[:, None]
-        return Episodes(
-            observations=momdp.observations[states[np.arange(horizon + 1) <= lengths[:, None]]],
-            actions=actions[kept],
-            rewards=rewards[kept],
-            lengths=lengths,
-            terminated=terminated,
-            truncated=~terminated,
-            objectives=momdp.objectives,
-        )
+        return recorded_episodes(momdp, states, actions, rewards, lengths)
+
+
+def recorded_episodes(
+    momdp: TabularMOMDP,
+    states: Int[np.ndarray, "n frames"],
+    actions: Int[np.ndarray, "n steps"],
+    rewards: Float[np.ndarray, "n steps m"],
+    lengths: Int[np.ndarray, " n"],
+) -> Episodes:
+    """What was recorded in a table, each episode up to its length."""
+    episodes, horizon = actions.shape
+    terminated = momdp.terminal[states[np.arange(episodes), lengths]]
+    kept = np.arange(horizon) < lengths[:, None]
+    return Episodes(
+        observations=momdp.observations[states[np.arange(horizon + 1) <= lengths[:, None]]],
+        actions=actions[kept],
+        rewards=rewards[kept],
+        lengths=lengths,
+        terminated=terminated,
+        truncated=~terminated,
+        objectives=momdp.objectives,
+    )
 
 
 def uniform_policy(space: AugmentedSpace) -> TabularPolicy:
@@ -178,7 +191,7 @@ def normalised(
     return np.where(total > 0, mass / np.where(total > 0, total, 1), fallback)
 
 
-def _draw(rng: np.random.Generator, probabilities: Float[np.ndarray, "rows c"]) -> Int[np.ndarray, " rows"]:
+def draw(rng: np.random.Generator, probabilities: Float[np.ndarray, "rows c"]) -> Int[np.ndarray, " rows"]:
     """One column per row, by its probability; never one of probability 0."""
     cumulative = np.cumsum(probabilities, axis=1)
     uniform = rng.random(len(cumulative))[:, None] * cumulative[:, -1:]

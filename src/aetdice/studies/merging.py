@@ -14,10 +14,11 @@ from aetdice.studies.study import Population, Row, Study, Summary, Table
 
 def merge(study: Study, results: Results) -> dict[str, Any]:
     """All that is shown; parts that are missing leave gaps."""
+    others = (*(probe.part for probe in study.probes), *study.parts)
     return {
         "study": study.name,
         "tables": {table.name: merge_table(table, results) for table in study.tables},
-        "probes": {p.part.name: results[p.part.name] for p in study.probes if p.part.name in results},
+        "probes": {part.name: results[part.name] for part in others if part.name in results},
     }
 
 

@@ -23,9 +23,9 @@ ROLLOUTS = "rollouts"
 
 
 def parts_of(study: Study) -> list[Part]:
-    """Every table's parts, then the probes."""
+    """Every table's parts, then the probes and the study's other parts."""
     own = [part for table in study.tables for part in _parts_of(table)]
-    return [*own, *(probe.part for probe in study.probes)]
+    return [*own, *(probe.part for probe in study.probes), *study.parts]
 
 
 def training_name(table: Table, population: Population) -> str:

@@ -23,7 +23,10 @@ def report(study: Study, results: Results, folder: Path) -> Group:
         table.figures(summary, folder)
     study.figures(merged["tables"], folder)
     shown += [probe.show(results[probe.part.name]) for probe in study.probes if probe.part.name in results]
+    overview = study.overview(results)
+    shown += overview.tables
     documented = [markdown(summary) for summary in merged["tables"].values() if summary["rows"]]
+    documented += overview.markdown
     write_text(folder / "tables.md", "\n\n".join(documented) + "\n")
     spaced = [part for table in shown for part in (table, Text())]
     return Group(*spaced, f"figures and their data: {folder}")

@@ -15,7 +15,7 @@ from aetdice.envs import Environment
 from aetdice.evaluation import Policy, sample_returns_of
 from aetdice.evaluation.scores import score_returns
 from aetdice.objectives import Objective
-from aetdice.studies.parts import Part
+from aetdice.studies.parts import Part, Results
 
 SEED = 2026
 """Of every rollout."""
@@ -140,15 +140,25 @@ class Probe(NamedTuple):
     show: Callable[[Mapping[str, Any]], RenderableType]
 
 
+class Overview(NamedTuple):
+    """What several parts show together."""
+
+    tables: list[RenderableType]
+    markdown: list[str]
+
+
 @dataclass(frozen=True)
 class Study:
-    """Tables that are reported together, and probes beside them."""
+    """Tables that are reported together, and probes or other parts beside them."""
 
     name: str
     tables: tuple[Table, ...]
     probes: tuple[Probe, ...] = ()
     figures: Callable[[Mapping[str, Summary], Path], None] = lambda *_: None
     """Figures that several tables make together."""
+    parts: tuple[Part, ...] = ()
+    """Parts that are shown together, by the overview."""
+    overview: Callable[[Results], Overview] = lambda _: Overview([], [])
 
 
 def with_value_stage(config: TrainingConfig, steps: int, batch: int) -> TrainingConfig:
