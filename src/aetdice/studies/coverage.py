@@ -60,7 +60,7 @@ def _population(maze: PointMaze, effort: Effort, *names: str) -> Population:
     rows = (
         Row(n, bsr(TRAINED[n], threshold=maze.utility_threshold), n, point_maze.best_for(n)) for n in names
     )
-    return Population("aetdice", "aetdice", tuple(rows), effort.grids["coverage"], effort.baseline)
+    return Population("aetdice", "aetdice", tuple(rows), effort.grids["coverage"], effort.config)
 
 
 def star_table(arms: int, effort: Effort) -> Table:

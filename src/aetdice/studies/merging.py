@@ -74,8 +74,25 @@ def _row(
         "selected": found["selected"],
         "best": best,
         "shown": best if population.shows == "best" else found["selected"],
+        "edges": {
+            name: edges_of(settings, which)
+            for name, which in (("selected", found["selected"]), ("best", best))
+        },
         "settings": settings,
     }
+
+
+def edges_of(settings: Sequence[Mapping[str, Any]], which: int) -> dict[str, str]:
+    """The hyper-parameters of a setting whose value is the smallest or the largest of several that were tried.
+
+    What lies beyond is not known, so a grid whose edge is taken should have been wider.
+    """
+    found = {}
+    for name, value in settings[which]["params"].items():
+        tried = {setting["params"][name] for setting in settings}
+        if len(tried) > 1 and value in (min(tried), max(tried)):
+            found[name] = "smallest" if value == min(tried) else "largest"
+    return found
 
 
 def _cloning_row(twins: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

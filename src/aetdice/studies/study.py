@@ -1,7 +1,7 @@
 """A study as data: tables of rows under columns, trained in populations, beside references."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -12,6 +12,7 @@ from rich.console import RenderableType
 from aetdice.config import TrainingConfig
 from aetdice.data import Episodes, Transform, transform_episodes
 from aetdice.envs import Environment
+from aetdice.errors import InputError
 from aetdice.evaluation import Policy, sample_returns_of
 from aetdice.evaluation.scores import score_returns
 from aetdice.objectives import Objective
@@ -45,9 +46,13 @@ class Effort:
     grids: Mapping[str, Grid]
     """By population."""
     config: TrainingConfig
-    """AETDICE's own."""
-    baseline: TrainingConfig
-    """Of all others: one for several algorithms, what one does not read is left out."""
+    """Of every method, so that all have the same budget; what one does not read is left out."""
+    baseline: InitVar[TrainingConfig | None] = None
+    """May be given, and must be the same: there is one budget."""
+
+    def __post_init__(self, baseline: TrainingConfig | None) -> None:
+        if baseline not in (None, self.config):
+            raise InputError("the methods of a study share one configuration; baseline has another")
 
 
 class Dataset(NamedTuple):
@@ -152,7 +157,7 @@ class Study:
 
 
 def with_value_stage(config: TrainingConfig, steps: int, batch: int) -> TrainingConfig:
-    """The same number and size of updates for ν and for the values of ESR-IQL."""
+    """The same number and size of updates for ν and for the values of ESR-IQL: one budget for all."""
     own = {"steps": steps, "batch": batch}
     return config.adapted({f"{stage}.{name}": own[name] for stage in ("dual", "iql") for name in own})
 
