@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, nargs=2, default=(6_000, 4_000), metavar=("NU", "POLICY"))
     parser.add_argument("--episodes", type=int, default=500)
+    parser.add_argument("--commit", default=code_commit())
     arguments = parser.parse_args()
     env, dataset = make_env(arguments.env), load_dataset(arguments.env, seed=arguments.data_seed)
     values, policies = arguments.steps
@@ -76,7 +77,7 @@ def main() -> None:
             "rule": run.rule,
             "twin": twin,
             "data": float(score(dataset.returns)),
-            "commit": code_commit(),
+            "commit": arguments.commit,
             "date": datetime.date.today().isoformat(),
             "device": jax.devices()[0].device_kind,
             "seconds": run.seconds,

@@ -44,7 +44,7 @@ def test_all_methods_of_a_table_have_one_budget(name, quick):
                 assert found.pop("payment") != own["payment"]  # that is the ablation
             for what, value in found.items():
                 # Whole episodes are weighed without updates; n = H has no use for when a reward is paid.
-                if value is not None and not (what == "payment" and population.name == "n-from-data"):
+                if value is not None and not (what == "payment" and population.name == "episodes"):
                     assert value == own[what] or own[what] is None, (table.name, population.name, what)
 
 

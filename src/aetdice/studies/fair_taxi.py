@@ -149,7 +149,8 @@ def taxi_table(
         return found
 
     def dataset(_: Path) -> framework.Dataset:
-        found = load_dataset("fair-taxi", episodes=effort.dataset, quality=quality, **arguments)
+        given = {"episodes": effort.dataset, "seed": framework.DATA_SEED, "quality": quality}
+        found = load_dataset("fair-taxi", **given, **arguments)
         return framework.Dataset(found)
 
     return Table(
@@ -159,7 +160,7 @@ def taxi_table(
         effort=effort,
         columns=columns,
         populations=populations,
-        facts={"alphas": list(every), "quality": quality, "arguments": arguments},
+        facts={"alphas": list(every), "quality": quality, "environment": framework.facts_of(taxi)},
         dataset=dataset,
         play=framework.play_in(taxi, partial(quantities, taxi)),
         references=references,

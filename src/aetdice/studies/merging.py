@@ -44,6 +44,7 @@ def merge_table(table: Table, results: Results) -> Summary:
         "interval": table.interval,
         "columns": {heading: objective.name for heading, objective in table.columns.items()},
         "objectives": reference.get("objectives", []),
+        "data": reference.get("data"),
         "rows": {
             name: {**row, "paper": {h: list(cell) for h, cell in table.paper.get(name, {}).items()}}
             for name, row in {**rows, **cloning}.items()
@@ -74,16 +75,13 @@ def _row(
         "selected": found["selected"],
         "best": best,
         "shown": best if population.shows == "best" else found["selected"],
-        "edges": {
-            name: edges_of(settings, which)
-            for name, which in (("selected", found["selected"]), ("best", best))
-        },
+        "edges": {"selected": edges_of(settings, found["selected"]), "best": edges_of(settings, best)},
         "settings": settings,
     }
 
 
 def edges_of(settings: Sequence[Mapping[str, Any]], which: int) -> dict[str, str]:
-    """The hyper-parameters of a setting whose value is the smallest or the largest of several that were tried.
+    """The hyper-parameters of a setting that have the smallest or the largest of several values tried.
 
     What lies beyond is not known, so a grid whose edge is taken should have been wider.
     """

@@ -16,7 +16,7 @@ from aetdice.learning.training import train
 from aetdice.objectives import in_float64
 from aetdice.report.progress import Progress
 from aetdice.studies.parts import Part, read_results
-from aetdice.studies.study import SEED, Population, Rollouts, Row, Study, Table, scores_of
+from aetdice.studies.study import DATA_SEED, SEED, Population, Rollouts, Row, Study, Table, scores_of
 
 REFERENCE = "reference"
 ROLLOUTS = "rollouts"
@@ -40,7 +40,10 @@ def rollouts_name(table: Table, population: Population) -> str:
 def _parts_of(table: Table) -> Iterator[Part]:
     def refer(folder: Path, _: Progress) -> dict[str, Any]:
         dataset = table.dataset(folder.parent)
-        return {"references": table.references(dataset), "objectives": list(dataset.seen.objectives)}
+        recorded = dataset.recorded
+        data = {"episodes": len(recorded), "steps": recorded.steps, "sha256": recorded.sha256}
+        names = list(dataset.seen.objectives)
+        return {"references": table.references(dataset), "objectives": names, "data": data}
 
     yield Part(f"{table.prefix}{REFERENCE}", _table_facts(table), refer)
     for population in table.populations:
@@ -73,7 +76,8 @@ def _population_parts(table: Table, population: Population) -> Iterator[Part]:
 
 def _table_facts(table: Table) -> dict[str, Any]:
     columns = {heading: objective.name for heading, objective in table.columns.items()}
-    about = {"table": table.name, "horizon": table.horizon, "dataset": table.effort.dataset}
+    about = {"table": table.name, "horizon": table.horizon}
+    about |= {"dataset": table.effort.dataset, "data_seed": DATA_SEED}
     return {**about, "columns": columns, **table.facts}
 
 

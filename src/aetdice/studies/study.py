@@ -1,7 +1,7 @@
 """A study as data: tables of rows under columns, trained in populations, beside references."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -20,6 +20,8 @@ from aetdice.studies.parts import Part
 
 SEED = 2026
 """Of every rollout."""
+DATA_SEED = 0
+"""Of every dataset."""
 SHOWN = 500
 """Returns of each policy that are kept for figures."""
 
@@ -185,6 +187,12 @@ def play_in(
         return [Rollouts(r, quantities(policy, r), {"returns": rounded(r[:SHOWN])}) for policy, r in every]
 
     return play
+
+
+def facts_of(env: Environment) -> dict[str, Any]:
+    """Everything that makes an environment what it is, from its layout to its slip."""
+    assert is_dataclass(env)
+    return {each.name: getattr(env, each.name) for each in fields(env)}
 
 
 def scores_of(returns: Returns, objectives: Mapping[str, Objective]) -> dict[str, dict[str, float]]:
