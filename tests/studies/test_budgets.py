@@ -10,6 +10,7 @@ from aetdice.learning.setup import algorithm_for, readable
 from aetdice.studies import STUDIES, mujoco
 from aetdice.studies.fair_taxi import PAID_AT_THE_END
 from aetdice.studies.merging import edges_of
+from aetdice.studies.populations import parts_of
 from aetdice.studies.study import Effort, Population, Table
 
 ALL = [(name, quick) for name in STUDIES for quick in (False, True)]
@@ -43,9 +44,8 @@ def test_all_methods_of_a_table_have_one_budget(name, quick):
             if any(row.name.endswith(PAID_AT_THE_END) for row in population.rows):
                 assert found.pop("payment") != own["payment"]  # that is the ablation
             for what, value in found.items():
-                # Whole episodes are weighed without updates; n = H has no use for when a reward is paid.
-                if value is not None and not (what == "payment" and population.name == "episodes"):
-                    assert value == own[what] or own[what] is None, (table.name, population.name, what)
+                if value is not None and own[what] is not None:
+                    assert value == own[what], (table.name, population.name, what)
 
 
 def settings_of(population: Population) -> int:
@@ -72,6 +72,20 @@ def test_grids_reach_beyond_what_was_best_at_their_edges():
     betas = mujoco.FULL.grids["discounted"]["beta"]
     assert max(betas) >= 10
     assert min(betas) < 0.01
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_part_says_what_its_result_depends_on(name):
+    for part in parts_of(STUDIES[name](True)):
+        known = {"table", "horizon", "columns", "dataset", "data_seed", "quality"}
+        assert known <= set(part.facts), part.name
+        if "environment" in part.facts:
+            assert {"slip", "steps"} <= set(part.facts["environment"])
+        else:
+            assert {"body", "behaviour", "reference"} <= set(part.facts)
+        if not part.name.endswith("reference"):
+            assert {"algorithm", "rows", "grid", "seeds", "config"} <= set(part.facts), part.name
+            assert part.facts["config"]["iql"]["n_step"] is None
 
 
 def test_another_budget_for_baselines_is_refused():

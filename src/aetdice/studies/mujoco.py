@@ -183,7 +183,7 @@ def efficiency_table(source: Source, bonus: bool) -> Table:
         populations=(
             paid(own(source, "aetdice", rows("AETDICE", trained), "cloning")),
             paid(own(source, "n-1", rows("AETDICE", trained, SINGLE), n_step=1)),
-            *weighed,
+            *map(paid, weighed),
             paid(baseline(source, "esr-iql", rows("ESR-IQL", trained))),
             *([paid(own(source, "safe", rows("AETDICE", safest)))] if walker else []),
             *([paid(own(source, "alone", rows("AETDICE", alone, LEFT_OUT)))] if walker else []),
