@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from aetdice import Episode, Episodes, TrainingConfig
-from aetdice.learning import features
+from aetdice import Episode, Episodes, TrainingConfig, lsr
+from aetdice.learning import features, setup
 from aetdice.learning.features import CANDIDATES, choose_features
-from aetdice.learning.setup import algorithm_for
+from aetdice.learning.setup import algorithm_for, set_up
 
 SMALL = TrainingConfig().adapted({"network.hidden": (16,)})
 
@@ -48,3 +48,20 @@ def test_what_was_set_by_hand_is_kept():
     assert chosen(striped(8), config) == config
     one = striped(1).select(np.arange(1))
     assert chosen(one) == SMALL
+
+
+@pytest.mark.parametrize("name", ["esr-iql", "optidice", "fairdice", "episode-weighting", "bc"])
+def test_every_algorithm_has_its_features_chosen_unless_something_of_its_own_is_given(name, monkeypatch):
+    found = SMALL.adapted(dict(CANDIDATES[1]))
+    monkeypatch.setattr(setup, "choose_features", lambda *_: found)
+    given = {"algorithm": name, "horizon": 20, "learning_rate": 1e-3, "seed": 0, "config": SMALL}
+
+    def features_of(sweeps):
+        network = set_up(striped(2), [lsr((1.0,))], sweeps=sweeps, **given).config.network
+        return network.observation_fourier, network.fourier
+
+    reads_time = name not in ("optidice", "fairdice")
+    assert features_of({}) == (3, 3 if reads_time else SMALL.network.fourier)
+    own = dict.fromkeys(algorithm_for(name, 20, SMALL).sweeps, 0.5)
+    if own:
+        assert features_of(own) == (0, SMALL.network.fourier)

@@ -18,7 +18,16 @@ from aetdice.data.device import DeviceData
 from aetdice.errors import InputError
 from aetdice.evaluation.recorded_model import RecordedModel
 from aetdice.learning.choice import Choice, choose, with_joined
-from aetdice.learning.inputs import check_settings, encoder_for, head_for, onto_device, probe_of, split
+from aetdice.learning.features import choose_features
+from aetdice.learning.inputs import (
+    check_settings,
+    encoder_for,
+    has_discrete_observations,
+    head_for,
+    onto_device,
+    probe_of,
+    split,
+)
 from aetdice.learning.population import product, stack
 from aetdice.networks import Encoder, PolicyHead
 from aetdice.objectives import Objective, check_objective
@@ -88,8 +97,11 @@ def set_up(
     check_horizon(dataset, horizon)
     choice = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
     check_settings(dataset, config)
-    if algorithm == AETDICE and config.dual.n_step is None and sweeps.get("beta") is None:
-        choice = choose(dataset, choice, horizon)
+    if all(sweeps.get(name) is None for name in choice.algorithm.sweeps):
+        if algorithm != AETDICE:
+            choice = choice._replace(config=chosen_features(dataset, choice.algorithm, horizon, config))
+        elif config.dual.n_step is None:
+            choice = choose(dataset, choice, horizon)
     learner, config = choice.algorithm, choice.config
     choices = members_of(dataset, objectives, learner, choice.sweeps, learning_rate, seed)
     seeds = [choice["seed"] for choice in choices]
@@ -124,6 +136,15 @@ def set_up(
         model=RecordedModel(dataset, horizon) if training.steps.successors and training.actions else None,
         fingerprint=fingerprint(dataset, choices, algorithm, horizon, config),
     )
+
+
+def chosen_features(
+    dataset: Episodes, algorithm: Algorithm, horizon: int, config: TrainingConfig
+) -> TrainingConfig:
+    """Features of continuous observations, chosen for every algorithm as they are for AETDICE."""
+    if has_discrete_observations(dataset):
+        return config
+    return choose_features(dataset, algorithm, horizon, config).without(algorithm.ignores)
 
 
 def algorithm_for(name: str, horizon: int, config: TrainingConfig) -> Algorithm:
