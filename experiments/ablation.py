@@ -47,7 +47,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "weights in the loss": {"ablation.weighted_loss": True},
     "no floor": {"extraction.floor": 0.0},
     "floor 0.05": {"extraction.floor": 0.05},
-    "reward at the end": {"dual.terminal_reward": True},
+    "reward at the end": {"reward.terminal": True},
     "soft-chi2": {"dual.divergence": "soft-chi2"},
     "kl": {"dual.divergence": "kl"},
     "tensorfloat32": {"trainer.precision": "tensorfloat32"},
