@@ -27,6 +27,7 @@ import numpy as np
 from aetdice import Policy, export_policy
 from aetdice.files import package_version, versions, write_json
 from aetdice.networks import Categorical, Encoder, PolicyNetwork
+from aetdice.studies.parts import code_commit
 from aetdice_runner import Runner
 from aetdice_runner.service import Service
 
@@ -247,7 +248,7 @@ def main() -> None:
         },
     }
     if options.out is not None:
-        write_json(options.out, result)
+        write_json(options.out, {**result, "commit": code_commit()})
     print(json.dumps(result, indent=2))
 
 
