@@ -19,6 +19,7 @@ import numpy as np
 from aetdice import load_dataset
 from aetdice.data.doctor import examine
 from aetdice.files import versions, write_json
+from aetdice.studies.parts import code_commit
 
 LENGTH = 200
 WIDTHS = {"obs": 17, "action": 6, "reward": 3}
@@ -74,7 +75,7 @@ def main() -> None:
             path.unlink()
     if options.out:
         machine = {"cores": os.cpu_count(), "machine": platform.machine()}
-        write_json(options.out, {**found, **machine, "versions": versions()})
+        write_json(options.out, {**found, **machine, "commit": code_commit(), "versions": versions()})
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from aetdice.files import versions, write_json
 from aetdice.learning.inputs import encoder_for, head_for
 from aetdice.learning.setup import algorithm_for
 from aetdice.networks import PolicyNetwork
+from aetdice.studies.parts import code_commit
 
 HIDDEN = (768, 768, 768)
 EPISODES = 500
@@ -46,7 +47,7 @@ def main() -> None:
     }
     print(f"first, compilation included: {seconds[0]:.2f} s; then at best {min(seconds[1:]):.2f} s")
     if len(sys.argv) > 1:
-        write_json(Path(sys.argv[1]), found)
+        write_json(Path(sys.argv[1]), {**found, "commit": code_commit()})
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ import numpy as np
 from aetdice import Policy, export_policy
 from aetdice.files import package_version, versions, write_json
 from aetdice.networks import Categorical, Encoder, PolicyNetwork
+from aetdice.studies.parts import code_commit
 from aetdice_runner import Runner
 from aetdice_runner.service import Service
 
@@ -262,7 +263,7 @@ def main() -> None:
     network = {"observations": SIZE, "objectives": OBJECTIVES, "hidden": HIDDEN, "actions": ACTIONS}
     result = {**known, "network": network, **{part: {**each, **facts} for part, each in found.items()}}
     if options.out is not None:
-        write_json(options.out, result)
+        write_json(options.out, {**result, "commit": code_commit()})
     print(json.dumps(result, indent=2))
 
 

@@ -35,6 +35,7 @@ from aetdice.learning.population import stack, start_policies, start_values, tra
 from aetdice.learning.setup import algorithm_for, hyper_of, readable
 from aetdice.objectives import esr
 from aetdice.report.tables import columns
+from aetdice.studies.parts import code_commit
 
 PEER = Path(__file__).with_name("peer_d3rlpy.py")
 CHUNKS = 5
@@ -86,6 +87,7 @@ def main() -> None:
             "date": datetime.date.today().isoformat(),
             "device": jax.devices()[0].device_kind,
             "rows": rows,
+            "commit": code_commit(),
             "versions": versions(),
         },
     )

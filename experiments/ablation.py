@@ -20,7 +20,7 @@ from rich.console import Console
 from aetdice.config import TrainingConfig
 from aetdice.datasets import load_dataset, make_env, space_of
 from aetdice.exact import OfflineProblem, solve_dual
-from aetdice.files import write_json
+from aetdice.files import versions, write_json
 from aetdice.learning.run import gap_share, summarise
 from aetdice.learning.training import train
 from aetdice.objectives import bsr
@@ -47,7 +47,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "weights in the loss": {"ablation.weighted_loss": True},
     "no floor": {"extraction.floor": 0.0},
     "floor 0.05": {"extraction.floor": 0.05},
-    "reward at the end": {"dual.terminal_reward": True},
+    "reward at the end": {"reward.terminal": True},
     "soft-chi2": {"dual.divergence": "soft-chi2"},
     "kl": {"dual.divergence": "kl"},
     "tensorfloat32": {"trainer.precision": "tensorfloat32"},
@@ -67,7 +67,10 @@ def main() -> None:
     results = complete(parts, arguments.out, only, _say)
     rows = {name: results[_slug(name)] for name in VARIANTS if _slug(name) in results}
     variants = {name: _summary(row, results) for name, row in rows.items()}
-    write_json(arguments.out / "summary.json", {"commit": code_commit(), "variants": variants})
+    write_json(
+        arguments.out / "summary.json",
+        {"commit": code_commit(), "versions": versions(), "variants": variants},
+    )
     Console(width=150).print(_table(rows, results))
 
 

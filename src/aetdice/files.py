@@ -30,7 +30,7 @@ DAMAGE = (
 
 def versions() -> dict[str, str]:
     """What a result depends on."""
-    packages = ("aetdice", "jax", "equinox", "optax", "numpy", "scipy")
+    packages = ("aetdice", "jax", "equinox", "optax", "numpy", "scipy", "mujoco")
     return {"python": platform.python_version(), **{name: package_version(name) for name in packages}}
 
 

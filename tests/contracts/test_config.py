@@ -123,7 +123,8 @@ WRONG = [
     ("dual.annealing", 0, "dual.annealing is a share above 0 and at most 1, not 0.0"),
     ("dual.refit", "all", "dual.refit must be constants, layer, none, not 'all'"),
     ("dual.divergence", 3, "dual.divergence must be chi2, soft-chi2, kl, not 3"),
-    ("dual.terminal_reward", 1, "dual.terminal_reward must be true or false, not 1"),
+    ("reward.terminal", 1, "reward.terminal must be true or false, not 1"),
+    ("iql.n_step", 0, "iql.n_step must be at least 1, not 0"),
     ("network.hidden", 8, "network.hidden must be whole numbers, not 8"),
     ("network.hidden", [], "network.hidden needs at least one positive width, not ()"),
     ("network.hidden", [8, "9"], "network.hidden must be a whole number, not '9'"),
@@ -145,6 +146,14 @@ def test_wrong_value_is_refused_wherever_it_is_given(name, value, message, witho
         with pytest.raises(InputError) as refused:
             make()
         assert str(refused.value).startswith(message)
+
+
+def test_a_name_of_an_earlier_version_is_still_read():
+    new = TrainingConfig().adapted({"reward.terminal": True})
+    assert TrainingConfig().adapted({"dual.terminal_reward": True}) == new
+    assert TrainingConfig.from_record({"dual": {"terminal_reward": True, "steps": 12_000}}) == new
+    assert TrainingConfig().adapted(dict([parse_setting("dual.terminal_reward=true")])) == new
+    assert new.changed() == {"reward.terminal": True}
 
 
 def test_groups_are_groups(without_type_checks):
@@ -170,7 +179,11 @@ def test_groups_are_groups(without_type_checks):
             "aetdice does not read dual.gamma; it belongs to optidice, fairdice",
         ),
         ("fairdice", {"dual.n_step": 3}, "fairdice does not read dual.n_step; it belongs to aetdice"),
-        ("optidice", {"dual.terminal_reward": True}, "optidice does not read dual.terminal_reward"),
+        (
+            "optidice",
+            {"reward.terminal": True},
+            "optidice does not read reward.terminal; it belongs to aetdice, esr-iql",
+        ),
         ("aetdice", {"iql.steps": 9}, "aetdice does not read iql.steps; it belongs to esr-iql"),
         ("esr-iql", {"dual.steps": 9}, "does not read dual.steps; it belongs to aetdice, optidice, fairdice"),
         ("bc", {"extraction.floor": 0.1}, "bc does not read extraction.floor; it belongs to aetdice"),
@@ -258,7 +271,7 @@ def test_settings_of_the_command_line_come_after_those_of_the_file(tmp_path):
 
 
 def test_flat_settings_of_version_0_1_have_their_places():
-    assert {new for places in NAMES.values() for new in places} | {"dual.starts"} == set(KINDS)
+    assert {new for places in NAMES.values() for new in places} | {"dual.starts", "iql.n_step"} == set(KINDS)
     flat = {
         "value_steps": 7,
         "batch": 32,

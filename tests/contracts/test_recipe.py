@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from aetdice import Episode, Episodes, TrainingConfig
-from aetdice.learning import recipe
+from aetdice import Episode, Episodes, TrainingConfig, lsr
+from aetdice.learning import recipe, setup
 from aetdice.learning.recipe import EFFORTS, FEATURES, FLAT, Effort, Trial, settle
-from aetdice.learning.setup import algorithm_for
+from aetdice.learning.setup import algorithm_for, set_up
 
 SMALL = TrainingConfig().adapted({"network.hidden": (16,)})
 
@@ -79,3 +79,20 @@ def test_more_effort_is_more():
     quick, *_, thorough = EFFORTS.values()
     assert quick.values < thorough.values
     assert max(quick.lengths) < max(thorough.lengths)
+
+
+@pytest.mark.parametrize("name", ["esr-iql", "optidice", "fairdice", "episode-weighting", "bc"])
+def test_every_algorithm_has_its_settings_chosen_unless_something_of_its_own_is_given(name, monkeypatch):
+    found = SMALL.adapted(dict(FEATURES[1]))
+    monkeypatch.setattr(setup, "settle", lambda *_: found)
+    given = {"algorithm": name, "horizon": 20, "learning_rate": 1e-3, "seed": 0, "config": SMALL}
+
+    def features_of(sweeps):
+        network = set_up(striped(2), [lsr((1.0,))], sweeps=sweeps, **given).config.network
+        return network.observation_fourier, network.fourier
+
+    reads_time = name not in ("optidice", "fairdice")
+    assert features_of({}) == (3, 3 if reads_time else SMALL.network.fourier)
+    own = dict.fromkeys(algorithm_for(name, 20, SMALL).sweeps, 0.5)
+    if own:
+        assert features_of(own) == (0, SMALL.network.fourier)

@@ -10,12 +10,10 @@ from support.problems import random_tables, uniform_episodes
 from support.training import deterministic_momdp
 
 from aetdice import Episodes, augment, bsr
-from aetdice.algorithms.dual import DualSetting, expected_next, step_rewards
-from aetdice.config import DualConfig
+from aetdice.algorithms.dual import expected_next, step_rewards
 from aetdice.data.device import to_device
 from aetdice.data.successors import pooled_outcomes
-from aetdice.dice import FiniteHorizon
-from aetdice.objectives import ChiSquare, Identity
+from aetdice.objectives import Identity
 
 HORIZON = 3
 
@@ -98,12 +96,11 @@ def test_means_over_what_may_follow_are_those_of_a_loop(terminal_reward):
     episodes, utility = stochastic(), bsr(0.5).utility
     pooled = pooled_outcomes(episodes, episodes)
     steps = to_device(augment(episodes, Identity(), HORIZON), 2, pooled, HORIZON).steps
-    setting = DualSetting(FiniteHorizon(HORIZON), ChiSquare(), DualConfig(terminal_reward=terminal_reward))
 
     def function(observation, accrued, time):
         return jnp.sum(observation.astype(jnp.float32)) + jnp.sin(accrued[0]) + time.astype(jnp.float32)
 
-    rewards = np.asarray(step_rewards(utility, steps, setting))
+    rewards = np.asarray(step_rewards(utility, steps, terminal_reward))
     ahead = np.asarray(expected_next(function, steps))
     follows, terminates = np.asarray(steps.follows), np.asarray(steps.terminates)
     value = eqx.filter_jit(utility)

@@ -66,7 +66,7 @@ def test_table_of_settings_is_the_configuration():
     page = text_of("docs/learner.md")
     assert [row for row in settings_table() if row not in page] == []
     assert len(
-        re.findall(r"^\| `(?:network|dual|iql|extraction|trainer|ablation)\.", page, re.MULTILINE)
+        re.findall(r"^\| `(?:network|reward|dual|iql|extraction|trainer|ablation)\.", page, re.MULTILINE)
     ) == len(settings_table())
 
 

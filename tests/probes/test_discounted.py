@@ -18,7 +18,8 @@ from aetdice.learning.inputs import onto_device
 from aetdice.networks import Nu
 from aetdice.objectives import DIVERGENCES
 
-GAMMA, BETA = 0.9, 1.0
+GAMMA, BETA = 0.9, 0.3
+"""β is below where annealing starts, 0.1 / (1 - γ)."""
 CASES = {"optidice": lsr((1.0, 0.5)), "fairdice": ser()}
 PROBE = TrainingConfig().adapted(
     {

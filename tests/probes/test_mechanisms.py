@@ -16,7 +16,7 @@ from aetdice import Episode, Episodes, bsr, enumerate_space, lsr, ser, solve
 from aetdice.algorithms import ALGORITHMS
 from aetdice.algorithms.cloning import Cloning
 from aetdice.algorithms.dice import aetdice
-from aetdice.algorithms.iql import esr_iql, iql_loss
+from aetdice.algorithms.iql import esr_iql, iql_loss, td_target
 from aetdice.envs import TwoStep
 from aetdice.evaluation.rollout import rollout_returns
 from aetdice.evaluation.scores import score_returns
@@ -164,7 +164,8 @@ def opinions(constants):
 
 @eqx.filter_jit
 def weights_and_loss(state):
-    loss = iql_loss((state.value, state.critics), state.slow, IQL_HYPER, DATA.steps)
+    target = td_target(state.value, IQL_HYPER.objective, DATA.steps, DATA.steps, terminal=False)
+    loss = iql_loss((state.value, state.critics), state.slow, IQL_HYPER, DATA.steps, target)
     return IQL.weigh(state, IQL_HYPER, DATA).weights, loss
 
 

@@ -33,7 +33,7 @@ def tiny():
     def shrink(effort: Effort, **changes) -> Effort:
         grids = effort.grids | {"aetdice": {"beta": (1.0, 0.3)}}
         base = with_value_stage(TINY, 20, 8)
-        small = {"grids": grids, "config": base, "baseline": base}
+        small = {"grids": grids, "config": base}
         return dataclasses.replace(effort, **{**small, **changes})
 
     return shrink

@@ -46,10 +46,11 @@ def test_every_part_is_measured_merged_and_shown(study, without_training, shown,
     rows = merge_table(study.tables[0], results)["rows"]
     main = ["ESR", "BSR 0.5", "SER"]
     more = [f"{name}{ending}" for ending in (FROM_DATA, WEIGHED) for name in main]
-    assert list(rows) == [*main, "ESR, paid at the end", *more, "cloning"]
-    assert [row["column"] for row in rows.values()] == [*main, "ESR", *main, *main, None]
-    facts = [part.facts["config"]["dual"]["terminal_reward"] for part in parts_of(study)[1:]]
-    assert facts == [False, True, False, False]
+    others = ["ESR-IQL", "FairDICE", "OptiDICE [0.5, 0.5]"]
+    assert list(rows) == [*main, "ESR, paid at the end", *more, *others, "cloning"]
+    assert [row["column"] for row in rows.values()] == [*main, "ESR", *main, *main, "ESR", "SER", None, None]
+    facts = [part.facts["config"]["reward"]["terminal"] for part in parts_of(study)[1:]]
+    assert facts == [False, True, False, False, False, False, False]
     for name in ("behaviours", "quantiles"):
         assert (tmp_path / f"{name}.png").stat().st_size > 5_000
     curves = json.loads((tmp_path / "quantiles.json").read_text())["curves"]
@@ -77,7 +78,7 @@ def test_a_study_that_has_only_begun_can_be_shown(study, without_training, shown
 
 def test_the_full_study_has_the_paper_s_rows_in_three_trainings():
     full = STUDIES["fair-taxi"](False)
-    own = ["n-from-data", "episodes"]
+    own = ["n-from-data", "episodes", "esr-iql", "fairdice", "optidice"]
     assert [p.name for p in parts_of(full)] == ["reference", "alphas-0", "alphas-1", "terminal", *own]
     rows = [row.name for population in full.tables[0].populations for row in population.rows]
     assert set(FAIR_TAXI) <= set(rows)

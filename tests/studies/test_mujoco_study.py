@@ -103,7 +103,7 @@ def test_rollouts_need_their_policies_and_go_on_where_they_stopped(small, withou
         complete(parts_of(study), tmp_path, [f"{name}-rollouts"])
     results = complete(parts_of(study), tmp_path, with_rollouts(name))
     policies = results[f"{name}-rollouts"]["policies"]
-    assert len(policies) == 3 * 2 + 2  # three rows with one setting, and the twins, of two seeds each
+    assert len(policies) == 3 * 2 * 2 + 2  # three rows with two settings, and the twins, of two seeds each
     folder = tmp_path / "parts" / f"{name}-rollouts"
     folder.with_suffix(".json").unlink()
     (folder / "twin-1.json").unlink()

@@ -160,18 +160,16 @@ def test_the_paper_prints_nothing_for_what_it_does_not_have():
     assert efficiency("walker2d", True, "unstable").paper == {}
 
 
-def test_settings_are_those_of_the_kept_results():
+def test_settings_of_the_methods():
     table = STUDIES["cobb-douglas"](False).tables[0]
-    own, iql, safe = table.populations
+    by_name = {population.name: population for population in table.populations}
+    assert list(by_name) == ["aetdice", "n-1", "n-from-data", "episodes", "esr-iql", "safe", "alone"]
+    own, iql = by_name["aetdice"], by_name["esr-iql"]
     assert own.config.dual.n_step == table.horizon == 500
-    assert (own.config.dual.terminal_reward, safe.config.dual.terminal_reward) == (True, False)
-    assert own.config.network.value_gain == 0.1
-    assert iql.config.network.value_gain == 1.0
+    assert all(population.config.reward.terminal for population in table.populations)
     values = iql.config.iql
-    assert (values.steps, values.batch, values.critic_averaging) == (20_000, 512, 0.95)
-    assert own.grid == {"beta": (1e-3, 5e-4, 2e-4, 1e-4)}
-    assert safe.grid == {"beta": (1e-4, 5e-5, 2e-5, 1e-5)}
-    optidice = STUDIES["ant"](False).tables[0].populations[3]
+    assert (values.steps, values.batch, values.critic_averaging) == (20_000, 1024, 0.95)
+    optidice = {p.name: p for p in STUDIES["ant"](False).tables[0].populations}["optidice"]
     assert optidice.config.dual.gamma == 1 - 1 / 500
-    assert (own.evaluates, own.shows) == ("selected", "selected")
-    assert (optidice.evaluates, optidice.shows) == ("all", "best")
+    assert not optidice.config.reward.terminal
+    assert (own.evaluates, optidice.evaluates) == ("selected", "all")

@@ -110,17 +110,17 @@ def test_every_row_of_the_paper_is_trained_and_every_row_has_a_reference(maze, q
     assert len(set(names)) == len(names)
 
 
-def test_settings_are_those_of_the_kept_results():
-    """The full study as it was measured, in the words of this version."""
+def test_settings_of_the_full_study():
+    """AETDICE's as in the kept results; the other methods have them too, which they had not then."""
     main = coverage.study("pointmaze-3obj", False).tables[0]
     configs = {population.name: population.config for population in main.populations}
     assert (configs["aetdice"].dual.steps, configs["aetdice"].dual.batch) == (120_000, 2048)
-    assert (configs["esr-iql"].iql.steps, configs["esr-iql"].iql.batch) == (24_000, 512)
+    assert (configs["esr-iql"].iql.steps, configs["esr-iql"].iql.batch) == (120_000, 2048)
     assert configs["optidice"].dual.refit == configs["fairdice"].dual.refit == "layer"
     assert configs["aetdice-linear"].dual.refit == "constants"
     assert {config.extraction.batch for config in configs.values()} == {512}
     assert {config.network.value_fourier for config in configs.values()} == {6}
-    assert main.effort.grids["aetdice"]["beta"] == (1e-3, 5e-4, 2e-4, 1e-4, 5e-5)
+    assert {1e-3, 5e-4, 2e-4, 1e-4, 5e-5} < set(main.effort.grids["aetdice"]["beta"])
 
 
 def test_a_star_has_as_many_objectives_as_arms(tiny):

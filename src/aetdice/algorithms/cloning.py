@@ -80,8 +80,8 @@ class Cloning(Algorithm):
         self.sees_accrued, self.sees_time, self.steps, self.ends = config.ablation.accrued, True, 0, True
         self.n_step, self.pools = 1, False
         self.ignores = (
-            "dual", "iql", "network.value_fourier", "network.value_gain", "ablation.time", "ablation.offsets",
-            "ablation.weighted_loss", "extraction.floor", "extraction.warm_up",
+            "dual", "iql", "reward", "network.value_fourier", "network.value_gain", "ablation.time",
+            "ablation.offsets", "ablation.weighted_loss", "extraction.floor", "extraction.warm_up",
         )  # fmt: skip
 
     @property

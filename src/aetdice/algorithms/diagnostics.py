@@ -75,7 +75,7 @@ def diagnose_ratios(
         flow=setting.flow,
     )
     balanced = setting.flow.balance(mass, steps.time, steps.terminates)
-    rewards = step_rewards(hyper.objective.utility, steps, setting)
+    rewards = step_rewards(hyper.objective.utility, steps, setting.terminal_reward)
     zero = hyper.objective.utility(jnp.zeros_like(steps.accrued[0]))
     return RatioDiagnostics(
         ratios=w,
@@ -95,10 +95,12 @@ def diagnose_ratios(
 def _flow_violation(
     state: DualState, mass: Float[Array, " steps"], data: DeviceData, setting: DualSetting
 ) -> Float[Array, ""]:
-    """Root mean square over test functions ψ of c₀E[ψ(s̃_0)] + Σ w d^D (γψ(s̃') - ψ(s̃)).
+    """Root mean square over test functions ψ of E[ψ(s̃_0)] + Σ w d^D (γψ(s̃') - ψ(s̃)) / c₀.
 
-    The exact refit makes this 0 for ν's own features, so others must ask: random sines of the encoded
-    state, each divided by its spread over the data. 0 only where every state's flow is balanced.
+    Per unit of the mass c₀ that enters: a discounted flow lets in 1 - γ only, and may look balanced step
+    by step where all of that is lost. The exact refit makes this 0 for ν's own features, so others must
+    ask: random sines of the encoded state, each divided by its spread over the data. 0 only where every
+    state's flow is balanced.
     """
     steps, encoder = data.steps, state.average.encoder
     directions, phases = jax.random.split(jax.random.key(TEST_SEED))
@@ -115,4 +117,5 @@ def _flow_violation(
     here, there = (w.reshape(-1, TEST_FUNCTIONS)[: steps.count] for w in jax.lax.map(both, blocks(steps)))
     entering = cast(setting.flow.initial_weight, mass) * jnp.mean(here[data.initial], axis=0)
     left_over = entering + mass @ (cast(setting.flow.discount, mass) * there - here)
-    return jnp.sqrt(jnp.mean(jnp.square(left_over / (jnp.std(here, axis=0) + 1e-6))))
+    unit = cast(setting.flow.initial_weight, mass) * (jnp.std(here, axis=0) + 1e-6)
+    return jnp.sqrt(jnp.mean(jnp.square(left_over / unit)))

@@ -67,7 +67,8 @@ class Dice(Algorithm):
         by_head = finite and config.ablation.time != "input"
         horizon = flow.horizon if isinstance(flow, FiniteHorizon) else 1
         augmented = by_head and config.ablation.time == "augmented"
-        self.setting = DualSetting(flow, DIVERGENCES[config.dual.divergence](), config.dual, augmented)
+        divergence, terminal = DIVERGENCES[config.dual.divergence](), config.reward.terminal
+        self.setting = DualSetting(flow, divergence, config.dual, augmented, terminal)
         self.name, self.hidden, self.regimes, self.ignores = name, config.network.hidden, regimes, ignores
         self.heads = horizon if by_head else 1
         self.constants = horizon if config.ablation.offsets else 1
@@ -100,7 +101,8 @@ class Dice(Algorithm):
             beta=self.n_step * beta,
             learning_rate=learning_rate,
             slack_rate=config.slack_rate,
-            first_beta=self.n_step * config.first_beta,
+            # β weighs a divergence against returns, which a discounted flow has in units of its small mass.
+            first_beta=self.n_step * config.first_beta * float(self.setting.flow.reward_scale),
             averaging=config.averaging,
         )
 
@@ -164,7 +166,7 @@ def aetdice(horizon: int, config: TrainingConfig) -> Dice:
 
 
 DISCOUNTED_IGNORES = (
-    "iql", "dual.n_step", "dual.terminal_reward", "network.fourier", "network.value_fourier",
+    "iql", "dual.n_step", "reward", "network.fourier", "network.value_fourier",
     "ablation.time", "ablation.offsets", "ablation.accrued",
 )  # fmt: skip
 """What the discounted flow has no use for: it has no horizon, and its states are not augmented."""

@@ -43,6 +43,8 @@ class DualSetting(eqx.Module):
     config: DualConfig = eqx.field(static=True)
     time_augmented: bool = eqx.field(static=True, default=False)
     """Use every stored step at every time (paper: app:time_augmentation); ν needs a head per step."""
+    terminal_reward: bool = eqx.field(static=True, default=False)
+    """Whether utility is paid at the end of an episode."""
 
 
 class DualState(NamedTuple):
@@ -142,7 +144,7 @@ def entering_and_residuals(
     D7: the batch is made of windows of consecutive steps, so only the last of each needs ν of its
     successor; where an episode ends inside a window nothing follows, and the next step is not used.
     """
-    reward = step_rewards(objective.utility, batch, setting)
+    reward = step_rewards(objective.utility, batch, setting.terminal_reward)
     if batch.successors is not None:
         entering = jax.vmap(nu)(first.observation, first.accrued, first.time)
         here = jax.vmap(nu)(batch.observation, batch.accrued, batch.time)
@@ -163,7 +165,7 @@ def augmented_residuals(
     nu: Nu, objective: Objective, batch: Steps, mu: Float[Array, " n"], setting: DualSetting
 ) -> Float[Array, "batch horizon"]:
     """e of every step as if it had been stored at every time."""
-    reward = step_rewards(objective.utility, batch, setting)
+    reward = step_rewards(objective.utility, batch, setting.terminal_reward)
     here = jax.vmap(nu.heads)(batch.observation, batch.accrued)
     there = jax.vmap(nu.heads)(batch.next_observation, batch.next_accrued)
     after = jnp.concatenate([there[:, 1:], jnp.zeros_like(there[:, :1])], axis=1)
@@ -173,17 +175,17 @@ def augmented_residuals(
     )
 
 
-def step_rewards(utility: Utility, batch: Steps, setting: DualSetting) -> Float[Array, "batch n"]:
+def step_rewards(utility: Utility, batch: Steps, terminal: bool) -> Float[Array, "batch n"]:
     """r̃ of every step, or the whole gain at the last one; its mean where transitions are stochastic."""
     if batch.successors is not None:
-        return _expected_rewards(utility, batch, setting)
-    if not setting.config.terminal_reward:
+        return _expected_rewards(utility, batch, terminal)
+    if not terminal:
         return transformed_rewards(utility, batch.accrued, batch.next_accrued)
     gain = transformed_rewards(utility, jnp.zeros_like(batch.accrued), batch.next_accrued)
     return jnp.where(batch.bootstraps[:, None], 0, gain)
 
 
-def _expected_rewards(utility: Utility, batch: Steps, setting: DualSetting) -> Float[Array, "batch n"]:
+def _expected_rewards(utility: Utility, batch: Steps, terminal: bool) -> Float[Array, "batch n"]:
     """E[r̃ | s̃, a] over what may follow."""
     after = batch.successors
     assert after is not None
@@ -191,7 +193,7 @@ def _expected_rewards(utility: Utility, batch: Steps, setting: DualSetting) -> F
     def one(accrued: Array, reward: Array, follows: Array, probability: Array) -> Array:
         gained = accrued[None] + reward
         before = jnp.broadcast_to(accrued, gained.shape)
-        if not setting.config.terminal_reward:
+        if not terminal:
             return probability @ transformed_rewards(utility, before, gained)
         paid = transformed_rewards(utility, jnp.zeros_like(gained), gained)
         return jnp.where(follows, 0, probability) @ paid
@@ -234,5 +236,5 @@ def _attained(
     """F(0) + Σ w d^D r̃."""
     scale = cast(setting.flow.reward_scale, mass)
     utility = hyper.objective.utility
-    attained = mass @ step_rewards(utility, batch, setting)
+    attained = mass @ step_rewards(utility, batch, setting.terminal_reward)
     return utility(jnp.zeros_like(batch.accrued[0])) + scale * attained

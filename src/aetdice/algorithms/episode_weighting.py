@@ -66,8 +66,8 @@ class EpisodeWeighting(Algorithm):
         dual = [field.name for field in dataclasses.fields(DualConfig) if field.name != "divergence"]
         self.n_step, self.pools = horizon, True
         self.ignores = (
-            *(f"dual.{name}" for name in dual), "iql", "network.value_fourier", "network.value_gain",
-            "ablation.time", "ablation.offsets",
+            *(f"dual.{name}" for name in dual), "iql", "reward", "network.value_fourier",
+            "network.value_gain", "ablation.time", "ablation.offsets",
         )  # fmt: skip
 
     @property

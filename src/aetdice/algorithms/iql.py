@@ -1,11 +1,12 @@
 """ESR-IQL: implicit Q-learning on the augmented problem, where the ESR return is a sum of rewards.
 
     L_V = E[|τ - 1(u < 0)| u²],   u = min_i Q̄_i(s̃, a) - V(s̃)
-    L_Q = Σ_i E[(μ·r̃ + V(s̃') - Q_i(s̃, a))²]
+    L_Q = Σ_i E[(μ·(r̃_t + … + r̃_{t+n-1}) + V(s̃_{t+n}) - Q_i(s̃_t, a_t))²]
 
 τ is the expectile, Q̄ a slow average of the critics, V = 0 where nothing follows, μ the weights of
-the linear G. A step's sample weight is exp(temperature · (min_i Q̄_i - V)), at most 100, times d^D:
-advantage-weighted cloning (paper: ESR-IQL; after Kostrikov et al.).
+the linear G, n = 1 unless values would not reach the start (I6 of docs/baselines.md). A step's sample
+weight is exp(temperature · (min_i Q̄_i - V)), at most 100, times d^D: advantage-weighted cloning (paper:
+ESR-IQL; after Kostrikov et al.).
 """
 
 import math
@@ -19,9 +20,9 @@ import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from aetdice.algorithms.base import Algorithm, Hints, Weighing
+from aetdice.algorithms.dual import step_rewards
 from aetdice.algorithms.optimiser import ADAM, average, cosine, descend
 from aetdice.config import IqlConfig, TrainingConfig
-from aetdice.data import transformed_rewards
 from aetdice.data.device import DeviceData, Steps, blocks
 from aetdice.errors import InputError
 from aetdice.networks import Encoder, Perceptron
@@ -29,6 +30,8 @@ from aetdice.objectives import Objective, multiplier
 from aetdice.objectives.parameters import Parameter, cast, parameter
 
 MOST_WEIGHT = 100.0
+LAGS = 2.0
+"""Of the slow critics, that a value takes to travel by n steps: the least n with which all arrive."""
 
 
 class IqlHyper(eqx.Module):
@@ -95,6 +98,9 @@ class Iql(Algorithm):
     """ESR-IQL for discrete and continuous actions, with the finite horizon of the data."""
 
     config: IqlConfig = eqx.field(static=True)
+    reach: int = eqx.field(static=True)
+    """Steps of recorded reward in a target."""
+    terminal_reward: bool = eqx.field(static=True)
     hidden: tuple[int, ...] = eqx.field(static=True)
     sees_accrued: bool = eqx.field(static=True)
     sees_time: bool = eqx.field(static=True)
@@ -104,8 +110,10 @@ class Iql(Algorithm):
     pools: bool = eqx.field(static=True)
     ignores: tuple[str, ...] = eqx.field(static=True)
 
-    def __init__(self, config: TrainingConfig) -> None:
+    def __init__(self, horizon: int, config: TrainingConfig) -> None:
         self.config, self.hidden, self.steps = config.iql, config.network.hidden, config.iql.steps
+        self.reach = min(config.iql.n_step or least_reach(horizon, config.iql), horizon)
+        self.terminal_reward = config.reward.terminal
         self.sees_accrued, self.sees_time, self.ends = config.ablation.accrued, True, True
         self.n_step, self.pools = 1, False
         self.ignores = ("dual", "ablation.time", "ablation.offsets")
@@ -153,9 +161,10 @@ class Iql(Algorithm):
         rows: Int[Array, " batch"],
         step: Int[Array, ""],
     ) -> IqlState:
-        batch = data.steps.take(rows)
+        batch, last = data.steps.take(rows), data.steps.take(data.ahead(rows, self.reach))
         networks = (state.value, state.critics)
-        gradient = eqx.filter_grad(iql_loss)(networks, state.slow, hyper, batch)
+        target = td_target(state.value, hyper.objective, batch, last, self.terminal_reward)
+        gradient = eqx.filter_grad(iql_loss)(networks, state.slow, hyper, batch, target)
         progress = step.astype(jnp.float32) / self.config.steps
         rate = cast(hyper.learning_rate, progress) * cosine(progress)
         (value, critics), optimiser = descend(networks, gradient, state.optimiser, rate)
@@ -167,7 +176,8 @@ class Iql(Algorithm):
         return state
 
     def weigh(self, state: IqlState, hyper: IqlHyper, data: DeviceData) -> Weighing:
-        rows = jax.lax.map(lambda block: _valued(state, hyper, block), blocks(data.steps))
+        last = data.steps.take(data.ahead(jnp.arange(data.steps.count), self.reach))
+        rows = jax.lax.map(lambda each: self._valued(state, hyper, *each), (blocks(data.steps), blocks(last)))
         advantage, error = (row.reshape(-1)[: data.steps.count] for row in rows)
         w = jnp.minimum(jnp.exp(cast(hyper.temperature, advantage) * advantage), MOST_WEIGHT)
         mass, weight = w * data.steps.weight, data.steps.weight
@@ -179,9 +189,32 @@ class Iql(Algorithm):
         }
         return Weighing(mass, metrics)
 
+    def _valued(
+        self, state: IqlState, hyper: IqlHyper, batch: Steps, last: Steps
+    ) -> tuple[Float[Array, " batch"], Float[Array, " batch"]]:
+        """The advantage of every step, and its Bellman error."""
+        encoded = _encoded(state.value, batch)
+        lower = _lower(state.slow, encoded, batch)
+        advantage = lower - jax.vmap(state.value.of_encoded)(encoded)
+        return advantage, td_target(state.value, hyper.objective, batch, last, self.terminal_reward) - lower
+
+
+def least_reach(horizon: int, config: IqlConfig) -> int:
+    """The least n with which values reach the start by half of the updates: n ≥ 2 LAGS · lag · H / updates.
+
+    What V learns at t + n arrives at t once the slow critics, whose lag is 1 / (1 - decay) updates, have
+    followed; H/n such journeys lead to the start. A larger n would improve less upon the recorded actions.
+    """
+    lag = 1 / max(1 - config.critic_averaging, 1 / config.steps)
+    return max(1, math.ceil(2 * LAGS * lag * horizon / config.steps))
+
 
 def iql_loss(
-    networks: tuple[Value, Critics], slow: Critics, hyper: IqlHyper, batch: Steps
+    networks: tuple[Value, Critics],
+    slow: Critics,
+    hyper: IqlHyper,
+    batch: Steps,
+    target: Float[Array, " batch"],
 ) -> Float[Array, ""]:
     """L_V + L_Q, each blind to the other's parameters."""
     value, critics = networks
@@ -190,8 +223,7 @@ def iql_loss(
     gap = jax.lax.stop_gradient(_lower(slow, encoded, batch)) - here
     tau = cast(hyper.expectile, gap)
     value_loss = jnp.mean(jnp.where(gap < 0, 1 - tau, tau) * jnp.square(gap))
-    target = jax.lax.stop_gradient(_target(value, hyper.objective, batch))
-    error = target[:, None] - jax.vmap(critics)(encoded, batch.action)
+    error = jax.lax.stop_gradient(target)[:, None] - jax.vmap(critics)(encoded, batch.action)
     return value_loss + jnp.sum(jnp.mean(jnp.square(error), axis=0))
 
 
@@ -200,12 +232,15 @@ def _encoded(value: Value, batch: Steps) -> Float[Array, "batch features"]:
     return jax.vmap(value.encoder)(batch.observation, batch.accrued, batch.time)
 
 
-def _target(value: Value, objective: Objective, batch: Steps) -> Float[Array, " batch"]:
-    """μ·r̃ + V(s̃')."""
-    reward = transformed_rewards(objective.utility, batch.accrued, batch.next_accrued)
+def td_target(
+    value: Value, objective: Objective, batch: Steps, last: Steps, terminal: bool
+) -> Float[Array, " batch"]:
+    """μ·(r̃_t + … + r̃_{t+n-1}) + V(s̃_{t+n}), given the steps t and t+n-1: the sum of r̃ telescopes."""
+    span = eqx.tree_at(lambda steps: steps.accrued, last, batch.accrued)
+    reward = step_rewards(objective.utility, span, terminal)
     mu = multiplier(objective.aggregation, jnp.zeros_like(reward[0]))
-    there = jax.vmap(value)(batch.next_observation, batch.next_accrued, batch.time + 1)
-    return reward @ mu + jnp.where(batch.bootstraps, there, 0)
+    there = jax.vmap(value)(last.next_observation, last.next_accrued, last.time + 1)
+    return reward @ mu + jnp.where(last.bootstraps, there, 0)
 
 
 def _lower(critics: Critics, encoded: Float[Array, "batch features"], batch: Steps) -> Float[Array, " batch"]:
@@ -213,17 +248,6 @@ def _lower(critics: Critics, encoded: Float[Array, "batch features"], batch: Ste
     return jnp.min(jax.vmap(critics)(encoded, batch.action), axis=1)
 
 
-def _valued(
-    state: IqlState, hyper: IqlHyper, batch: Steps
-) -> tuple[Float[Array, " batch"], Float[Array, " batch"]]:
-    """The advantage of every step, and its Bellman error."""
-    encoded = _encoded(state.value, batch)
-    lower = _lower(state.slow, encoded, batch)
-    advantage = lower - jax.vmap(state.value.of_encoded)(encoded)
-    return advantage, _target(state.value, hyper.objective, batch) - lower
-
-
 def esr_iql(horizon: int, config: TrainingConfig) -> Iql:
     """Implicit Q-learning of E[F(R)] on augmented states, for linear G."""
-    del horizon
-    return Iql(config)
+    return Iql(horizon, config)

@@ -59,7 +59,9 @@ def _linear_dual(
     here, there = _features(nu, data.steps, readout)
     discount, time = float(setting.flow.discount), np.asarray(data.steps.time)
     now, then = (np.minimum(t, constants - 1) for t in (time, time + 1))
-    rewards = np.asarray(step_rewards(hyper.objective.utility, data.steps, setting), np.float64)
+    rewards = np.asarray(
+        step_rewards(hyper.objective.utility, data.steps, setting.terminal_reward), np.float64
+    )
     return LinearDual(
         differences=TimedDifferences(
             here, there, now, then, discount * np.asarray(data.steps.follows, np.float64), constants

@@ -20,6 +20,7 @@ from aetdice.behaviours.pace import Pace
 from aetdice.data import Episode, load_episodes, save_episodes
 from aetdice.envs.mujoco import BODIES, find_body
 from aetdice.errors import InputError
+from aetdice.evaluation.estimates import spread
 
 BodyName = Literal[*BODIES]  # type: ignore[valid-type]
 
@@ -116,7 +117,8 @@ class Collect:
         episodes = load_episodes(self.out, verify=False)
         returns = np.add.reduceat(episodes.rewards, episodes.starts)
         for name, column in zip(policy.objectives, returns.T, strict=True):
-            print(f"{name:>10} {column.mean():10.1f} ± {column.std():.1f}")
+            mean, sd = spread(column.tolist()).values()
+            print(f"{name:>10} {mean:10.1f}" + ("" if sd is None else f" ± {sd:.1f}"))
         print(f"{'upright':>10} {1 - episodes.terminated.mean():10.1%}")
         speed = episodes.steps / seconds
         print(f"{episodes.steps:,} steps in {seconds:.0f} s ({speed:,.0f} steps/s): {self.out}")

@@ -48,6 +48,17 @@ class NetworkConfig:
 
 
 @dataclass(frozen=True)
+class RewardConfig:
+    """How the utility of an episode is paid out to its steps."""
+
+    terminal: bool = False
+    """Pay F(R) - F(0) at the end of an episode instead of r̃ along the way (AETDICE, ESR-IQL)."""
+
+    def __post_init__(self) -> None:
+        settle(self, "reward")
+
+
+@dataclass(frozen=True)
 class DualConfig:
     """The dual stage of AETDICE, OptiDICE and FairDICE: ν and the slack."""
 
@@ -60,7 +71,7 @@ class DualConfig:
     window: int = 16
     """Transitions are drawn in runs of so many consecutive ones, which share evaluations of ν."""
     first_beta: float = 0.1
-    """Where β starts to fall from."""
+    """Where β starts to fall from; 1/(1-γ) times as high where the flow is discounted."""
     annealing: float = 0.5
     """The share of the stage during which β falls."""
     averaging: float = 0.999
@@ -75,8 +86,6 @@ class DualConfig:
     """The φ of the regulariser."""
     gamma: float = 0.99
     """Discount of the infinite-horizon flow (OptiDICE, FairDICE)."""
-    terminal_reward: bool = False
-    """Pay F(R) - F(0) at the end of an episode instead of r̃ along the way (AETDICE)."""
 
     def __post_init__(self) -> None:
         settle(self, "dual")
@@ -97,10 +106,12 @@ class IqlConfig:
     """Transitions per update."""
     critic_averaging: float = 0.995
     """Decay of the slow average of the critics: the smaller, the sooner values reach the start."""
+    n_step: int | None = None
+    """Steps of recorded reward in a target of Q; by default as many as let values reach the start."""
 
     def __post_init__(self) -> None:
         settle(self, "iql")
-        require(self, "iql", ("steps", "batch"), AT_LEAST_ONE)
+        require(self, "iql", ("steps", "batch", "n_step"), AT_LEAST_ONE)
         require(self, "iql", ("critic_averaging",), SHARE)
 
 
@@ -170,6 +181,7 @@ class TrainingConfig:
     """How to train; the same for every member of a population."""
 
     network: NetworkConfig = field(default_factory=NetworkConfig)
+    reward: RewardConfig = field(default_factory=RewardConfig)
     dual: DualConfig = field(default_factory=DualConfig)
     iql: IqlConfig = field(default_factory=IqlConfig)
     extraction: ExtractionConfig = field(default_factory=ExtractionConfig)
@@ -217,6 +229,10 @@ class TrainingConfig:
         return cls().adapted(flat)
 
 
+RENAMED = {"dual.terminal_reward": "reward.terminal"}
+"""Names of earlier versions, which are still read."""
+
+
 def is_among(name: str, names: tuple[str, ...]) -> bool:
     """Whether a dotted name is listed, by itself or with its group."""
     return name in names or name.split(".")[0] in names
@@ -232,7 +248,8 @@ def parse_setting(text: str) -> tuple[str, Any]:
 
 
 def _find(name: str) -> tuple[str, str, Any]:
-    """Group, setting and type of a dotted name."""
+    """Group, setting and type of a dotted name, or of one that it had before."""
+    name = RENAMED.get(name, name)
     kinds = {
         f"{group.name}.{setting}": kind
         for group in fields(TrainingConfig)

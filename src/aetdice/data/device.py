@@ -99,6 +99,12 @@ class DeviceData(eqx.Module):
         """The transitions that values are learned from: segments, or the steps themselves."""
         return self if self.segments is None else self.segments.data
 
+    def ahead(self, rows: Int[Array, "*r"], n_step: int) -> Int[Array, "*r"]:
+        """The last of n steps that begin at each row, or of its episode if that is over before."""
+        ends = jnp.append(self.initial[1:], self.steps.count) - 1
+        episode = jnp.searchsorted(self.initial, rows, side="right") - 1
+        return jnp.minimum(rows + n_step - 1, ends[episode])
+
     def onto_steps(self, mass: Float[Array, " segments"]) -> Float[Array, " steps"]:
         """The mass w d^D of every step, given that of every segment: all steps of one share its w."""
         if self.segments is None:

@@ -34,7 +34,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "time": ("ablation.time",),
     "offsets": ("ablation.offsets",),
     "accrued": ("ablation.accrued",),
-    "terminal_reward": ("dual.terminal_reward",),
+    "terminal_reward": ("reward.terminal",),
     "waves": ("network.observation_fourier",),
     "frequencies": ("network.fourier",),
     "value_frequencies": ("network.value_fourier",),

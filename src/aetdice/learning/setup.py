@@ -26,8 +26,6 @@ from aetdice.objectives import Objective, check_objective
 
 AETDICE = "aetdice"
 """The algorithm whose n is chosen from the data."""
-EFFORT = {"trainer.effort"}
-"""The one setting that leaves the others to be chosen."""
 TWIN_RATE = 1e-3
 """The twins' learning rate, whatever the members'."""
 
@@ -91,11 +89,12 @@ def set_up(
     check_horizon(dataset, horizon)
     choice = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
     check_settings(dataset, config)
-    if algorithm == AETDICE and config.dual.n_step is None and sweeps.get("beta") is None:
-        choice = choose(dataset, choice, horizon)
-    elif not config.changed().keys() - EFFORT:
-        config = settle(dataset, choice.algorithm, horizon, config)
-        choice = Choice(algorithm_for(algorithm, horizon, readable(config, algorithm)), config, sweeps)
+    if all(sweeps.get(name) is None for name in choice.algorithm.sweeps):
+        if algorithm != AETDICE:
+            config = readable(settle(dataset, choice.algorithm, horizon, config), algorithm)
+            choice = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
+        elif config.dual.n_step is None:
+            choice = choose(dataset, choice, horizon)
     learner, config = choice.algorithm, choice.config
     choices = members_of(dataset, objectives, learner, choice.sweeps, learning_rate, seed)
     seeds = [choice["seed"] for choice in choices]

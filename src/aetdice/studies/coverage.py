@@ -23,7 +23,7 @@ from aetdice.studies import point_maze
 from aetdice.studies.maze_figures import draw_stars
 from aetdice.studies.parts import Part
 from aetdice.studies.point_maze import FULL, FULL_3, LEGS, MAZES, QUICK, maze_table, table_of
-from aetdice.studies.populations import population_facts, train_population
+from aetdice.studies.populations import population_facts, table_facts, train_population
 from aetdice.studies.score_tables import gap_words
 from aetdice.studies.study import SEED, Effort, Population, Probe, Returns, Row, Study, Summary, Table
 
@@ -60,7 +60,7 @@ def _population(maze: PointMaze, effort: Effort, *names: str) -> Population:
     rows = (
         Row(n, bsr(TRAINED[n], threshold=maze.utility_threshold), n, point_maze.best_for(n)) for n in names
     )
-    return Population("aetdice", "aetdice", tuple(rows), effort.grids["coverage"], effort.baseline)
+    return Population("aetdice", "aetdice", tuple(rows), effort.grids["coverage"], effort.config)
 
 
 def star_table(arms: int, effort: Effort) -> Table:
@@ -96,7 +96,7 @@ def initial_reward(table: Table, maze: PointMaze, step: int) -> Probe:
         return {"cases": cases}
 
     own = {"episodes": episodes, "amounts": AMOUNTS, "step": step}
-    facts = {**table.facts, **population_facts(table, population), **own}
+    facts = {**table_facts(table), **population_facts(table, population), **own}
     return Probe(Part("initial-reward", facts, work), initial_reward_table)
 
 

@@ -15,7 +15,7 @@ from aetdice.envs import FairTaxi
 from aetdice.evaluation import Policy, Situation, sample_returns, standard_objectives
 from aetdice.exact import Optimum, solve
 from aetdice.files import write_json
-from aetdice.objectives import bsr
+from aetdice.objectives import bsr, lsr, ser
 from aetdice.report.figures import share_bars
 from aetdice.studies import study as framework
 from aetdice.studies.paper import FAIR_TAXI, REGIMES
@@ -39,16 +39,35 @@ Alphas = tuple[tuple[float, ...], ...]
 """Each group is trained as one population; the last one once more with rewards at the end only."""
 
 _LONG = {"extraction.floor": 0.01, "trainer.holdout": 0.1, "trainer.chunk": 2_000}
-_SHORT = {"dual.steps": 6_000, "extraction.steps": 3_000, "trainer.chunk": 1_000}
+_SHORT = {"extraction.steps": 3_000, "trainer.chunk": 1_000}
+LINEAR = "[0.5, 0.5]"
+"""The weights of the row that optimises a plain sum."""
 
 
-def effort_of(seeds: tuple[int, ...], episodes: int, betas: tuple[float, ...], **settings: Any) -> Effort:
-    config = TrainingConfig().adapted(settings)
-    return Effort(seeds, episodes, 2000, {"aetdice": {"beta": betas}}, config, baseline=config)
-
-
-FULL = effort_of((0, 1, 2), 4000, (1e-3, 3e-4), **_LONG)
-QUICK = effort_of((0,), 2000, (1e-3,), **_SHORT)
+FULL = Effort(
+    seeds=(0, 1, 2),
+    episodes=4000,
+    dataset=2000,
+    grids={
+        "aetdice": {"beta": (3e-3, 1e-3, 3e-4, 1e-4)},
+        "fairdice": {"beta": (3.0, 1.0, 3e-1, 1e-1, 3e-2, 1e-2, 3e-3)},
+        "optidice": {"beta": (3.0, 1.0, 3e-1, 1e-1, 3e-2, 1e-2, 3e-3)},
+        "esr-iql": {"expectile": (0.85, 0.7, 0.9, 0.95), "temperature": (14.0, 3.0)},
+    },
+    config=framework.with_value_stage(TrainingConfig().adapted(_LONG), 12_000, 256),
+)
+QUICK = Effort(
+    seeds=(0,),
+    episodes=2000,
+    dataset=2000,
+    grids={
+        "aetdice": {"beta": (1e-3,)},
+        "fairdice": {"beta": (1e-1,)},
+        "optidice": {"beta": (1e-1,)},
+        "esr-iql": {"expectile": (0.85,), "temperature": (14.0,)},
+    },
+    config=framework.with_value_stage(TrainingConfig().adapted(_SHORT), 6_000, 256),
+)
 ALPHAS: tuple[Alphas, Alphas] = (
     ((0.0, 0.25, 0.45), (0.5, 0.75, 1.0), (0.0, 0.5)),
     ((0.0, 0.45, 1.0), (0.0,)),
@@ -62,7 +81,7 @@ def study(quick: bool) -> Study:
 
 def table_of(effort: Effort, alphas: Alphas, **arguments: Any) -> Table:
     """The paper's table; the arguments are the environment's."""
-    terminal = effort.config.adapted({"dual.terminal_reward": True})
+    terminal = effort.config.adapted({"reward.terminal": True})
     every = sorted({*MAIN, *(alpha for group in alphas for alpha in group)})
 
     def population(name: str, group: tuple[float, ...], config: TrainingConfig, ending: str) -> Population:
@@ -75,9 +94,21 @@ def table_of(effort: Effort, alphas: Alphas, **arguments: Any) -> Table:
         *(population(f"alphas-{i}", group, effort.config, "") for i, group in enumerate(alphas[:-1])),
         population("terminal", alphas[-1], terminal, PAID_AT_THE_END),
         *framework.chosen_and_weighed(partial(rows_of, MAIN), effort.config),
+        *baselines(effort),
     )
     table = taxi_table("fair-taxi", effort, every, populations, **arguments)
     return replace(table, paper=FAIR_TAXI, figures=draw)
+
+
+def baselines(effort: Effort) -> tuple[Population, ...]:
+    """ESR-IQL for ESR, FairDICE for SER, OptiDICE for a plain sum: each with AETDICE's budget."""
+    rows = {
+        "esr-iql": Row("ESR-IQL", bsr(0.0), "ESR", optimum_of(0.0)),
+        "fairdice": Row("FairDICE", ser(), "SER", optimum_of(1.0)),
+        "optidice": Row(f"OptiDICE {LINEAR}", lsr((0.5, 0.5))),
+    }
+    config = effort.config.adapted({"dual.refit": "layer"})  # the discounted flow wants it: docs/baselines.md
+    return tuple(Population(name, name, (row,), effort.grids[name], config) for name, row in rows.items())
 
 
 def rows_of(alphas: Sequence[float], ending: str) -> tuple[Row, ...]:
@@ -118,7 +149,9 @@ def taxi_table(
         return found
 
     def dataset(_: Path) -> framework.Dataset:
-        found = load_dataset("fair-taxi", episodes=effort.dataset, quality=quality, **arguments)
+        found = load_dataset(
+            "fair-taxi", episodes=effort.dataset, seed=framework.DATA_SEED, quality=quality, **arguments
+        )
         return framework.Dataset(found)
 
     return Table(
@@ -128,7 +161,7 @@ def taxi_table(
         effort=effort,
         columns=columns,
         populations=populations,
-        facts={"alphas": list(every), "quality": quality, "arguments": arguments},
+        facts={"alphas": list(every), "quality": quality, "environment": framework.facts_of(taxi)},
         dataset=dataset,
         play=framework.play_in(taxi, partial(quantities, taxi)),
         references=references,

@@ -45,6 +45,7 @@ def merge_table(table: Table, results: Results) -> Summary:
         "interval": table.interval,
         "columns": {heading: objective.name for heading, objective in table.columns.items()},
         "objectives": reference.get("objectives", []),
+        "data": reference.get("data"),
         "rows": {
             name: {**row, "paper": {h: list(cell) for h, cell in table.paper.get(name, {}).items()}}
             for name, row in {**rows, **cloning}.items()
@@ -75,8 +76,22 @@ def _row(
         "selected": found["selected"],
         "best": best,
         "shown": best if population.shows == "best" else found["selected"],
+        "edges": {"selected": edges_of(settings, found["selected"]), "best": edges_of(settings, best)},
         "settings": settings,
     }
+
+
+def edges_of(settings: Sequence[Mapping[str, Any]], which: int) -> dict[str, str]:
+    """The hyper-parameters of a setting that have the smallest or the largest of several values tried.
+
+    What lies beyond is not known, so a grid whose edge is taken should have been wider.
+    """
+    found = {}
+    for name, value in settings[which]["params"].items():
+        tried = {setting["params"][name] for setting in settings}
+        if len(tried) > 1 and value in (min(tried), max(tried)):
+            found[name] = "smallest" if value == min(tried) else "largest"
+    return found
 
 
 def _cloning_row(twins: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -18,14 +18,14 @@ from aetdice.envs.mujoco.recorder import RecordedBody
 from aetdice.envs.transformed import TransformedBatch
 from aetdice.errors import InputError
 from aetdice.evaluation import Policy, sample_returns
-from aetdice.objectives import AlphaFair, CobbDouglas, Linear, Objective, Select, in_float64
-from aetdice.objectives import Chain as Chained
+from aetdice.objectives import AlphaFair, Linear, Objective
 from aetdice.objectives.named import convex, lsr, safe_cobb_douglas, ser
 from aetdice.studies import study as framework
+from aetdice.studies.body_objectives import cobb_douglas, in_units_of_data, without_safety
 from aetdice.studies.mujoco_figures import draw_behaviours, draw_collapse
 from aetdice.studies.mujoco_rollouts import STAY_UP, UPRIGHT, act_returns, rollouts_in
 from aetdice.studies.paper import CONVEX_BODIES, EFFICIENCY
-from aetdice.studies.study import Dataset, Effort, Population, Returns, Rollouts, Row, Study, Table
+from aetdice.studies.study import Dataset, Effort, Population, Rollouts, Row, Study, Table
 
 WEIGHTS = {"[1, 0]": (1.0, 0.0), "[0.5, 0.5]": (0.5, 0.5), "[0, 1]": (0.0, 1.0)}
 CONCAVE = convex(aggregation=AlphaFair())
@@ -42,38 +42,40 @@ REFERENCE = 300
 """The first so many trajectories give the constants of the normalisation, whatever the dataset's size."""
 _NETWORK = {"network.hidden": (256, 256), "network.fourier": 3, "network.value_fourier": 5}
 _TRAINER = {"extraction.warm_up": 0.5, "trainer.holdout": 0.1, "trainer.chunk": 500}
-_SHORT = TrainingConfig().adapted(_NETWORK | _TRAINER | {"dual.steps": 6_000, "extraction.steps": 8_000})
-_LONG = _SHORT.adapted(
-    {"dual.batch": 1024, "dual.steps": 20_000, "trainer.chunk": 4_000}
-    | {"extraction.batch": 512, "extraction.steps": 32_000}
+_SHORT = framework.with_value_stage(
+    TrainingConfig().adapted(_NETWORK | _TRAINER | {"extraction.steps": 8_000}), 6_000, 256
 )
+_POLICY = {"extraction.batch": 512, "extraction.steps": 32_000, "trainer.chunk": 4_000}
+_LONG = framework.with_value_stage(_SHORT.adapted(_POLICY), 20_000, 1024)
 FULL = Effort(
     seeds=(0, 1, 2, 3, 4),
     episodes=100,
     dataset=2000,
     grids={
-        "aetdice": {"beta": (1e-3, 3e-4)},  # in units of the data's own value where G is linear
-        "safe": {"beta": (1e-4, 3e-5)},  # the slope of a logarithm falls as its value rises
-        "discounted": {"beta": (1.0, 1e-1, 1e-2)},  # the flow's weights sum to one: the paper's own unit
-        "esr-iql": {"expectile": (0.85,), "temperature": (100.0, 30.0)},  # in units of the data's value
+        "aetdice": {"beta": (1e-2, 3e-3, 1e-3, 3e-4, 1e-4)},  # in units of the data's value where G is linear
+        "safe": {"beta": (1e-3, 3e-4, 1e-4, 5e-5, 2e-5, 1e-5, 5e-6)},  # a logarithm's slope falls
+        # A discounted flow's weights sum to one: the unit of their papers.
+        "discounted": {"beta": (10.0, 3.0, 1.0, 3e-1, 1e-1, 3e-2, 1e-2, 3e-3)},
+        # In units of the data's value; the first are taken.
+        "esr-iql": {"expectile": (0.85, 0.7, 0.95), "temperature": (100.0, 10.0, 30.0, 300.0)},
     },
     config=_LONG,
-    baseline=framework.with_value_stage(_LONG, 20_000, 512),
 )
 QUICK = Effort(
     seeds=(0,),
     episodes=40,
     dataset=300,
     grids={
-        **FULL.grids,
-        "discounted": {"beta": (1e-1,)},
-        "esr-iql": {"expectile": (0.85,), "temperature": (100.0,)},
+        "aetdice": {"beta": (1e-3, 3e-4)},
+        "safe": {"beta": (1e-4, 3e-5)},
+        "discounted": {"beta": (1.0, 1e-1)},
+        "esr-iql": {"expectile": (0.85,), "temperature": (100.0, 30.0)},
     },
     config=_SHORT,
-    baseline=framework.with_value_stage(_SHORT, 6_000, 256),
 )
-_FINER = {"aetdice": {"beta": (1e-3, 5e-4, 2e-4, 1e-4)}, "safe": {"beta": (1e-4, 5e-5, 2e-5, 1e-5)}}
+_FINER = {"aetdice": {"beta": (3e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5)}}
 FULL_EFFICIENCY = replace(FULL, grids={**FULL.grids, **_FINER})
+SINGLE, LEFT_OUT = ", n = 1", ", safety left out"
 
 
 class Source(NamedTuple):
@@ -123,7 +125,10 @@ def convex_table(source: Source, scale: tuple[float, float]) -> Table:
         return tuple(Row(f"{method} {h.removeprefix('w=')}", o, h) for h, o in exponential.items())
 
     linear = tuple(Row(f"Lin-{w}", lsr(np.array(given))) for w, given in WEIGHTS.items())
-    concave = (Row("AETDICE", CONCAVE, "G, F"),)
+
+    def concave(ending: str) -> tuple[Row, ...]:
+        return (Row(f"AETDICE{ending}", CONCAVE, "G, F"),)
+
     return body_table(
         source,
         lambda reference: MinMax.fit(reference, scale),
@@ -131,8 +136,10 @@ def convex_table(source: Source, scale: tuple[float, float]) -> Table:
         title=f"{body}, {quality}, c = ({', '.join(f'{c:g}' for c in scale)})",
         columns={**exponential, "G, F": CONCAVE},
         populations=(
-            own(source, "aetdice", concave, "cloning"),
+            own(source, "aetdice", concave(""), "cloning"),
             own(source, "aet-esr", rows("AET-ESR")),
+            own(source, "n-1", concave(SINGLE), n_step=1),
+            *framework.chosen_and_weighed(concave, source.effort.config),
             baseline(source, "esr-iql", rows("ESR-IQL")),
             baseline(source, "optidice", linear, "cloning, state only"),
             baseline(source, "fairdice", (Row("FairDICE", ser()),)),
@@ -159,13 +166,14 @@ def efficiency_table(source: Source, bonus: bool) -> Table:
         scales = EFFICIENCY_SCALES.items() if walker else ()
         return {f"safe-CD({rho:g})": make(rho, efficiency_scale=scale) for rho, scale in scales}
 
-    def rows(method: str, objectives: Mapping[str, Objective]) -> tuple[Row, ...]:
-        return tuple(Row(f"{method} {head}", objective, head) for head, objective in objectives.items())
+    def rows(method: str, objectives: Mapping[str, Objective], ending: str = "") -> tuple[Row, ...]:
+        return tuple(Row(f"{method} {head}{ending}", own, head) for head, own in objectives.items())
 
-    trained = plain(TRAINED_EPSILON)
+    trained, safest = plain(TRAINED_EPSILON), safe(SAFE_EPSILON)
+    alone = {head: without_safety(objective) for head, objective in safest.items()}
+    weighed = framework.chosen_and_weighed(partial(rows, "AETDICE", trained), source.effort.config)
     first = () if bonus else (WithoutBonus((1.0, 0.0)),)
     reshape = Chain((*first, SpeedAndEffort(), *((Safety(),) if walker else ())))
-    safest = own(source, "safe", rows("AETDICE", safe(SAFE_EPSILON)))
     return body_table(
         source,
         lambda _: reshape,
@@ -173,9 +181,12 @@ def efficiency_table(source: Source, bonus: bool) -> Table:
         title=f"{body}, {quality}, {'with the alive bonus' if bonus else 'distance only'}",
         columns={**plain(1e-3), **safe(1e-3)},
         populations=(
-            own(source, "aetdice", rows("AETDICE", trained), "cloning", terminal=True),
-            baseline(source, "esr-iql", rows("ESR-IQL", trained)),
-            *([safest] if walker else []),
+            paid(own(source, "aetdice", rows("AETDICE", trained), "cloning")),
+            paid(own(source, "n-1", rows("AETDICE", trained, SINGLE), n_step=1)),
+            *map(paid, weighed),
+            paid(baseline(source, "esr-iql", rows("ESR-IQL", trained))),
+            *([paid(own(source, "safe", rows("AETDICE", safest)))] if walker else []),
+            *([paid(own(source, "alone", rows("AETDICE", alone, LEFT_OUT)))] if walker else []),
         ),
         stills=True,
         paper=EFFICIENCY[body] if bonus and quality != "unstable" else {},
@@ -184,25 +195,33 @@ def efficiency_table(source: Source, bonus: bool) -> Table:
 
 
 def own(
-    source: Source, name: str, rows: tuple[Row, ...], cloning_row: str | None = None, terminal: bool = False
+    source: Source,
+    name: str,
+    rows: tuple[Row, ...],
+    cloning_row: str | None = None,
+    n_step: int | None = None,
 ) -> Population:
-    """AETDICE, as the trials in docs/mujoco-study.md chose it: the selected setting is rolled out."""
-    settings = {"dual.n_step": source.horizon, "network.value_gain": 0.1, "dual.terminal_reward": terminal}
-    config, grids = source.effort.config.adapted(settings), source.effort.grids
-    grid = grids.get(name, grids["aetdice"])
+    """AETDICE of whole episodes, or of so many steps at a time: the selected setting is rolled out."""
+    config, grids = source.effort.config, source.effort.grids
+    grid = grids["safe" if name in ("safe", "alone") else "aetdice"]
+    config = config.adapted({"dual.n_step": n_step or source.horizon})
     return Population(name, "aetdice", rows, grid, config, cloning_row, evaluates="selected")
 
 
 def baseline(source: Source, name: str, rows: tuple[Row, ...], cloning_row: str | None = None) -> Population:
-    """A baseline as its own paper has it, discounting over as many steps as an episode has.
+    """A baseline with AETDICE's budget, discounting over as many steps as an episode has.
 
-    All settings are rolled out, and the best counts. With the usual averaging of 0.995 the critics'
-    values do not reach the start of 500 steps.
+    All settings are rolled out, so that a table can show the best in the environment as well. With the
+    usual averaging of 0.995 the critics' values come late to the start of 500 steps.
     """
     settings = {"iql.critic_averaging": 0.95, "dual.gamma": 1 - 1 / source.horizon}
-    config, grids = source.effort.baseline.adapted(settings), source.effort.grids
-    grid = grids.get(name, grids["discounted"])
-    return Population(name, name, rows, grid, config, cloning_row, shows="best")
+    config, grids = source.effort.config.adapted(settings), source.effort.grids
+    return Population(name, name, rows, grids.get(name, grids["discounted"]), config, cloning_row)
+
+
+def paid(population: Population) -> Population:
+    """Its utility paid at the end: a cost that adds up makes r̃ along the way all but cancel."""
+    return replace(population, config=population.config.adapted({"reward.terminal": True}))
 
 
 def body_table(
@@ -263,20 +282,3 @@ def behaviour_hash(body: str) -> str | None:
         return load_behaviour(body).sha256
     except InputError:
         return None
-
-
-def cobb_douglas(rho: float, epsilon: float = 1e-3) -> Objective:
-    """E[R_0^ρ / R_1^(1-ρ)], whatever other channels there are."""
-    utility = Chained((Select((0, 1)), CobbDouglas(rho, epsilon)))
-    return Objective(utility, Linear(), "Cobb-Douglas", {"rho": np.float64(rho)})
-
-
-def in_units_of_data(objective: Objective, returns: Returns) -> Objective:
-    """A linear G divided by the data's own value: the same optimum, and one grid of β serves all.
-
-    Any other G is left alone: where it is a logarithm, multipliers are relative already.
-    """
-    if not isinstance(objective.aggregation, Linear):
-        return objective
-    weights = objective.aggregation.weights / float(in_float64(objective)(returns))
-    return Objective(objective.utility, Linear(weights), objective.label, objective.shown)

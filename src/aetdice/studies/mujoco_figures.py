@@ -15,8 +15,8 @@ from aetdice.studies.study import Summary
 
 PATHS = ("AETDICE", "AET-ESR [0.5, 0.5]", "Lin-[0.5, 0.5]", "cloning")
 """Whose paths are drawn: those of specialists, and those that go between."""
-FALLS = ("AETDICE CD(0.1)", "AETDICE safe-CD(0.1)", "AETDICE CD(0.5)", "AETDICE safe-CD(0.5)")
-"""Without and with the safety utility."""
+FALLS = tuple(f"AETDICE safe-CD({rho}){ending}" for rho in (0.1, 0.5) for ending in (", safety left out", ""))
+"""Without and with the safety utility, all else the same."""
 
 
 def draw_behaviours(name: str, summary: Summary, folder: Path) -> None:

@@ -39,12 +39,18 @@ LEGS = 3
 FINER = 3
 """How much finer the grid of switch times becomes around the best schedules, each time."""
 _FEATURES = {"network.observation_fourier": 3, "network.fourier": 3, "trainer.holdout": 0.1}
-_SMALL = TrainingConfig().adapted(_FEATURES | {"extraction.dropout": 0.1, "trainer.chunk": 1_000})
-_LARGE = TrainingConfig().adapted(
-    _FEATURES
-    | {"network.hidden": (256, 256), "network.value_fourier": 6, "trainer.chunk": 4_000}
-    | {"dual.batch": 1024, "dual.steps": 60_000}
-    | {"extraction.batch": 512, "extraction.steps": 24_000, "extraction.dropout": 0.2}
+_SMALL = framework.with_value_stage(
+    TrainingConfig().adapted(_FEATURES | {"extraction.dropout": 0.1, "trainer.chunk": 1_000}), 12_000, 256
+)
+_POLICY = {"extraction.batch": 512, "extraction.steps": 24_000, "extraction.dropout": 0.2}
+_LARGE = framework.with_value_stage(
+    TrainingConfig().adapted(
+        _FEATURES
+        | {"network.hidden": (256, 256), "network.value_fourier": 6, "trainer.chunk": 4_000}
+        | _POLICY
+    ),
+    60_000,
+    1024,
 )
 FULL = Effort(
     seeds=(0, 1, 2),
@@ -52,14 +58,16 @@ FULL = Effort(
     dataset=1500,
     grids={
         "aetdice": {"beta": (1e-2, 3e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5, 2e-5, 1e-5)},
-        "aetdice-linear": {"beta": (1e-1, 3e-2, 1e-2)},  # values are hundreds
-        "optidice": {"beta": (30.0, 10.0, 3.0)},  # the flow's weights sum to one: the paper's own unit
-        "fairdice": {"beta": (1.0, 3e-1, 1e-1, 3e-2, 1e-2)},
-        "esr-iql": {"expectile": (0.85, 0.8, 0.9), "temperature": (14.0,)},  # the first are taken
+        # Values are hundreds.
+        "aetdice-linear": {"beta": (10.0, 3.0, 1.0, 3e-1, 1e-1, 3e-2, 1e-2, 3e-3, 1e-3)},
+        # A discounted flow's weights sum to one: the unit of their papers.
+        "optidice": {"beta": (300.0, 100.0, 30.0, 10.0, 3.0, 1.0, 3e-1, 1e-1, 3e-2)},
+        "fairdice": {"beta": (30.0, 10.0, 3.0, 1.0, 3e-1, 1e-1, 3e-2, 1e-2, 3e-3)},
+        # The first are taken.
+        "esr-iql": {"expectile": (0.85, 0.7, 0.8, 0.9, 0.95), "temperature": (14.0, 3.0, 60.0)},
         "coverage": {"beta": (2e-4,)},
     },
     config=_LARGE,
-    baseline=framework.with_value_stage(_LARGE, 24_000, 512),
 )
 QUICK = Effort(
     seeds=(0,),
@@ -67,21 +75,20 @@ QUICK = Effort(
     dataset=1500,
     grids={
         "aetdice": {"beta": (3e-3, 1e-3)},
-        "aetdice-linear": {"beta": (1e-1,)},
-        "optidice": {"beta": (10.0,)},
-        "fairdice": {"beta": (3e-1,)},
-        "esr-iql": {"expectile": (0.85,), "temperature": (14.0,)},
+        "aetdice-linear": {"beta": (1e-1, 3e-2)},
+        "optidice": {"beta": (10.0, 3.0)},
+        "fairdice": {"beta": (1.0, 3e-1)},
+        "esr-iql": {"expectile": (0.85, 0.8), "temperature": (14.0,)},
         "coverage": {"beta": (1e-3,)},
     },
     config=_SMALL,
-    baseline=framework.with_value_stage(_SMALL, 12_000, 256),
 )
 FULL_3 = replace(
     FULL,
-    grids={**FULL.grids, "aetdice": {"beta": (1e-3, 5e-4, 2e-4, 1e-4, 5e-5)}},
-    config=_LARGE.adapted({"dual.batch": 2048, "dual.steps": 120_000}),
+    grids={**FULL.grids, "aetdice": {"beta": (2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5, 2e-5)}},
+    config=framework.with_value_stage(_LARGE, 120_000, 2048),
 )
-"""With three goals ν takes four times the samples, so the middle of the grid has to do."""
+"""With three goals values take four times the samples, of every method; the middle of AETDICE's grid does."""
 
 
 def table_of(name: str, effort: Effort, step: int) -> Table:
@@ -112,7 +119,7 @@ def populations(threshold: float, linear: Mapping[str, Objective], effort: Effor
     def baseline(name: str, algorithm: str, rows: tuple[Row, ...], **more: Any) -> Population:
         # In short trainings of the discounted flow the last layer matters: docs/baselines.md.
         refit = {"dual.refit": "layer"} if algorithm in ("optidice", "fairdice") else {}
-        return Population(name, algorithm, rows, effort.grids[name], effort.baseline.adapted(refit), **more)
+        return Population(name, algorithm, rows, effort.grids[name], effort.config.adapted(refit), **more)
 
     iql = Row("ESR-IQL", esr(threshold=threshold), "ESR", best_for("ESR"))
     state_only = "cloning, state only"
@@ -175,8 +182,14 @@ def maze_table(
         effort=effort,
         columns=headings,
         populations=(),
-        facts={"maze": name, "step": step, "legs": targets.shape[1], "quality": quality},
-        dataset=lambda _: Dataset(collect_point_maze(maze, effort.dataset, quality=quality)),
+        facts={
+            "maze": name,
+            "step": step,
+            "legs": targets.shape[1],
+            "quality": quality,
+            "environment": framework.facts_of(maze),
+        },
+        dataset=lambda _: Dataset(collect_point_maze(maze, effort.dataset, framework.DATA_SEED, quality)),
         play=framework.play_in(maze),
         references=references,
         interval=True,

@@ -16,7 +16,7 @@ from aetdice.learning.training import train
 from aetdice.objectives import in_float64
 from aetdice.report.progress import Progress
 from aetdice.studies.parts import Part, read_results
-from aetdice.studies.study import SEED, Population, Rollouts, Row, Study, Table, scores_of
+from aetdice.studies.study import DATA_SEED, SEED, Population, Rollouts, Row, Study, Table, scores_of
 
 REFERENCE = "reference"
 ROLLOUTS = "rollouts"
@@ -40,16 +40,19 @@ def rollouts_name(table: Table, population: Population) -> str:
 def _parts_of(table: Table) -> Iterator[Part]:
     def refer(folder: Path, _: Progress) -> dict[str, Any]:
         dataset = table.dataset(folder.parent)
-        return {"references": table.references(dataset), "objectives": list(dataset.seen.objectives)}
+        recorded = dataset.recorded
+        data = {"episodes": len(recorded), "steps": recorded.steps, "sha256": recorded.sha256}
+        names = list(dataset.seen.objectives)
+        return {"references": table.references(dataset), "objectives": names, "data": data}
 
-    yield Part(f"{table.prefix}{REFERENCE}", _table_facts(table), refer)
+    yield Part(f"{table.prefix}{REFERENCE}", table_facts(table), refer)
     for population in table.populations:
         yield from _population_parts(table, population)
 
 
 def _population_parts(table: Table, population: Population) -> Iterator[Part]:
     evaluated = {"episodes": table.effort.episodes, "rollout_seed": SEED}
-    facts = {**_table_facts(table), **population_facts(table, population)}
+    facts = {**table_facts(table), **population_facts(table, population)}
 
     def train_only(folder: Path, progress: Progress) -> dict[str, Any]:
         return training_record(train_population(table, population, folder, progress), population)
@@ -71,9 +74,11 @@ def _population_parts(table: Table, population: Population) -> Iterator[Part]:
     yield Part(rollouts_name(table, population), {**facts, **evaluated}, roll_out_only)
 
 
-def _table_facts(table: Table) -> dict[str, Any]:
+def table_facts(table: Table) -> dict[str, Any]:
+    """All that data, columns and references depend on."""
     columns = {heading: objective.name for heading, objective in table.columns.items()}
-    about = {"table": table.name, "horizon": table.horizon, "dataset": table.effort.dataset}
+    about = {"table": table.name, "horizon": table.horizon}
+    about |= {"dataset": table.effort.dataset, "data_seed": DATA_SEED}
     return {**about, "columns": columns, **table.facts}
 
 
@@ -155,7 +160,7 @@ def roll_out(
     for path in paths.values():
         if not path.is_file():
             raise InputError(f"{path} is missing: bring the folder of the training, too")
-    conditions = json.dumps([_table_facts(table), table.effort.episodes]).encode()
+    conditions = json.dumps([table_facts(table), table.effort.episodes]).encode()
     digests = {n: hashlib.sha256(path.read_bytes() + conditions).hexdigest() for n, path in paths.items()}
     done = {name: found for name in wanted if (found := _kept(folder, name, digests[name]))}
     missing = [name for name in wanted if name not in done]

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from aetdice.evaluation.estimates import Estimate, leaders
 from aetdice.report.tables import columns
+from aetdice.studies.merging import edges_of
 from aetdice.studies.study import Summary
 
 BEST = "bold green"
@@ -90,7 +91,17 @@ def verdict(summary: Summary, choice: str = "shown") -> Text:
         elif own:
             text.append("; NOT won by a row trained for it", style="bold red")
         text.append("\n")
+    for name, row in rows.items():
+        if edges := edge_words(row, choice):
+            text.append(f"{name}: {edges}\n", style="yellow")
     return text.append(LEGEND[summary["interval"]], style="dim")
+
+
+def edge_words(row: Mapping[str, Any], choice: str = "shown") -> str:
+    """Which hyper-parameters of the setting shown lie on the edge of what was tried."""
+    own = setting(row, choice)["params"]
+    edges = edges_of(row["settings"], row[choice])
+    return ", ".join(f"{SYMBOLS.get(n, n)} {own[n]:g} is the {words} tried" for n, words in edges.items())
 
 
 def gap_table(summary: Summary) -> Table:

@@ -22,8 +22,8 @@ TAXIS: dict[str, dict[str, Any]] = {
 }
 _TAXI = TrainingConfig().adapted({"trainer.chunk": 2_000})
 _MAZE = point_maze.QUICK.config.adapted({"trainer.holdout": None})
-FULL = Effort((0, 1, 2), 2000, 2000, {}, _TAXI, baseline=_TAXI)
-QUICK = Effort((0,), 2000, 2000, {}, _TAXI, baseline=_TAXI)
+FULL = Effort((0, 1, 2), 2000, 2000, {}, _TAXI)
+QUICK = Effort((0,), 2000, 2000, {}, _TAXI)
 STEP = 30
 """Of the grid of switch times, before they are refined."""
 

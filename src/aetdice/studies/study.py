@@ -1,7 +1,7 @@
 """A study as data: tables of rows under columns, trained in populations, beside references."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -19,6 +19,8 @@ from aetdice.studies.parts import Part, Results
 
 SEED = 2026
 """Of every rollout."""
+DATA_SEED = 0
+"""Of every dataset."""
 SHOWN = 500
 """Returns of each policy that are kept for figures."""
 
@@ -45,9 +47,7 @@ class Effort:
     grids: Mapping[str, Grid]
     """By population."""
     config: TrainingConfig
-    """AETDICE's own."""
-    baseline: TrainingConfig
-    """Of all others: one for several algorithms, what one does not read is left out."""
+    """Of every method, so that all have the same budget; what one does not read is left out."""
 
 
 class Dataset(NamedTuple):
@@ -162,7 +162,7 @@ class Study:
 
 
 def with_value_stage(config: TrainingConfig, steps: int, batch: int) -> TrainingConfig:
-    """The same number and size of updates for ν and for the values of ESR-IQL."""
+    """The same number and size of updates for ν and for the values of ESR-IQL: one budget for all."""
     own = {"steps": steps, "batch": batch}
     return config.adapted({f"{stage}.{name}": own[name] for stage in ("dual", "iql") for name in own})
 
@@ -190,6 +190,12 @@ def play_in(
         return [Rollouts(r, quantities(policy, r), {"returns": rounded(r[:SHOWN])}) for policy, r in every]
 
     return play
+
+
+def facts_of(env: Environment) -> dict[str, Any]:
+    """Everything that makes an environment what it is, from its layout to its slip."""
+    assert is_dataclass(env)
+    return {each.name: getattr(env, each.name) for each in fields(env)}
 
 
 def scores_of(returns: Returns, objectives: Mapping[str, Objective]) -> dict[str, dict[str, float]]:
