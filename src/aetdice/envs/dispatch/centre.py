@@ -143,16 +143,18 @@ class Dispatch(FiniteEnvironment):
     def transition(
         self, state: Int[Array, ""], action: Int[Array, ""]
     ) -> tuple[Int[Array, ""], Float[Array, " m"], Bool[Array, ""]]:
-        return self._follow(state, action, jnp.ones((), bool), jnp.asarray(len(DISTRICTS)))
+        return self._follow(state, action, jnp.ones((), bool), jnp.asarray(len(DISTRICTS), jnp.int32))
 
     def outcomes(self, state: Int[Array, ""], action: Int[Array, ""]) -> Outcomes:
         """A call in one of the districts or none, each with good luck and with bad luck."""
         van, condition = self.observe(state)[3:5]
-        drives = (condition == OK) & (action != van) & (action != REPAIR)
+        drives = (condition == OK) & (action.astype(jnp.int32) != van) & (action != REPAIR)
         mends = (condition == BROKEN) & (action == REPAIR)
         lucky = jnp.where(drives, 1 - self.breakdown, jnp.where(mends, self.repair, 1.0))
         comes = jnp.asarray([*self.calls, 1 - sum(self.calls)], dtype=float)
-        where, luck = jnp.meshgrid(jnp.arange(len(comes)), jnp.array([True, False]), indexing="ij")
+        where, luck = jnp.meshgrid(
+            jnp.arange(len(comes), dtype=jnp.int32), jnp.array([True, False]), indexing="ij"
+        )
         probability = comes[where.ravel()] * jnp.where(luck.ravel(), lucky, 1 - lucky)
         follow = jax.vmap(self._follow, (None, None, 0, 0))
         return Outcomes(probability, *follow(state, action, luck.ravel(), where.ravel()))
@@ -163,7 +165,7 @@ class Dispatch(FiniteEnvironment):
         """What comes of an action, with luck or without it, and of a call in a district (3 for none)."""
         seen = self.observe(state)
         waiting, van, condition, left = seen[:3], seen[3], seen[4], seen[5]
-        sound, sent = condition == OK, action != REPAIR
+        action, sound, sent = action.astype(jnp.int32), condition == OK, action != REPAIR
         districts = jnp.arange(len(DISTRICTS), dtype=jnp.int32)
         served = sound & (left > 0) & (districts == van) & (action == van) & (waiting > 0)
         drives = sound & sent & (action != van)
@@ -172,7 +174,8 @@ class Dispatch(FiniteEnvironment):
         there = street[place[van] + jnp.sign(target - place[van])]
         mended = ~sound & ~sent & lucky
         next_condition = jnp.where((sound & ~(drives & ~lucky)) | mended, OK, BROKEN)
-        next_waiting = jnp.minimum(waiting - served + (districts == call), ROOM)
+        change = (districts == call).astype(jnp.int32) - served.astype(jnp.int32)
+        next_waiting = jnp.minimum(waiting + change, ROOM)
         following = (*next_waiting, jnp.where(drives, there, van), next_condition, jnp.maximum(left - 1, 0))
         number = jnp.ravel_multi_index(following, self.observation_sizes, mode="clip")
         return number.astype(state.dtype), served.astype(float), left <= 1
