@@ -4,6 +4,7 @@ import collections
 import itertools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pyarrow.parquet
 import pytest
@@ -115,3 +116,10 @@ def test_what_cannot_be_is_refused():
             Dispatch(**arguments)
     with pytest.raises(InputError, match="unknown quality 'expert'; known: mixed"):
         load_dataset("dispatch", quality="expert")
+
+
+def test_text_shows_the_street():
+    env = Dispatch()
+    assert env.text(jnp.asarray(env.initial_state)) == "north 1 - centre 1 [van] - south 1; 12 steps left\n"
+    broken = np.ravel_multi_index((0, 2, 1, 1, 0, 3), env.observation_sizes)
+    assert env.text(jnp.asarray(broken)) == "north 2 [van!] - centre 0 - south 1; 3 steps left\n"

@@ -116,7 +116,7 @@ class Dispatch(FiniteEnvironment):
 
     @property
     def initial_state(self) -> int:
-        return self.start(self.steps)
+        return int(self.start(self.steps))
 
     @property
     def initial(self) -> Float[np.ndarray, " s"]:
