@@ -12,6 +12,7 @@ from aetdice.errors import InputError
 
 MOST_CATEGORIES = 256
 ROWS = 1 << 20
+KEEP = "columns observations=NAME,NAME keeps the others"
 
 
 class Table(NamedTuple):
@@ -95,7 +96,7 @@ def _advice(pa: Any, kind: Any) -> str:
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return "holds bytes (an image, perhaps), which are not learned from: leave it out"
     if pa.types.is_temporal(kind):
-        return f"holds times ({kind}): turn them into numbers, or leave the column out"
+        return f"holds times ({kind}): turn them into numbers, or leave the column out ({KEEP})"
     return f"is of type {kind}, which is neither a number nor a category: leave it out"
 
 
@@ -119,8 +120,13 @@ def check_category(column: Column, name: str, place: Callable[[int], str]) -> No
     """`InputError` where words are numbers with a slip among them, or far too many to be categories."""
     words: Sequence[Value] = column.categories or ()
     odd = [index for index, word in enumerate(words) if number_in(str(word)) is None]
+    row = int(np.flatnonzero(np.isin(column.values, odd))[0]) if odd else 0
+    if odd and all(number_in(str(words[index]).replace(",", ".")) is not None for index in odd):
+        raise InputError(
+            f"{place(row)}: column {name!r} is {words[int(column.values[row])]!r}: a decimal comma? Write "
+            "numbers with a point"
+        )
     if len(words) >= 4 and len(odd) <= len(words) / 2:
-        row = int(np.flatnonzero(np.isin(column.values, odd))[0])
         raise InputError(
             f"{place(row)}: column {name!r} holds numbers, but here {words[int(column.values[row])]!r}; "
             "correct it, or leave the column out"
@@ -128,7 +134,7 @@ def check_category(column: Column, name: str, place: Callable[[int], str]) -> No
     if len(words) > MOST_CATEGORIES:
         raise InputError(
             f"{place(0)}: column {name!r} has {len(words)} different words, more than "
-            f"{MOST_CATEGORIES}: text is not learned from; leave it out"
+            f"{MOST_CATEGORIES}: text is not learned from; leave it out ({KEEP})"
         )
 
 
