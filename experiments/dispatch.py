@@ -13,8 +13,8 @@ bootstrap intervals. Beside them stands the exact J of a policy on the augmented
 scores, what the run claims of its policy (J in the recorded model), and the certified optimum. A policy
 "beats" the dispatchers if its interval lies above theirs.
 
-The simulator was designed once, and this objective written down by looking at optima alone, before any
-training; neither was changed after one.
+Simulator and objectives were settled before any training and not changed since; optima and the dispatchers'
+own scores were looked at.
 """
 
 import argparse
