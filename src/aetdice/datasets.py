@@ -15,6 +15,7 @@ from aetdice.data import Columns, Episodes, read_file, read_table
 from aetdice.data.minari import minari_ids
 from aetdice.envs import ENVIRONMENTS, IDS, FiniteEnvironment
 from aetdice.envs.batched import BatchedEnvironment
+from aetdice.envs.dispatch import collect_dispatch
 from aetdice.envs.environment import Environment
 from aetdice.envs.fair_taxi import collect_fair_taxi
 from aetdice.envs.fair_taxi.collection import QUALITIES as TAXI_QUALITIES
@@ -40,6 +41,7 @@ MAKERS: dict[str, Callable[..., Environment | BatchedEnvironment]] = {
 """Every environment by its short name."""
 COLLECTORS: dict[str, Callable[..., Episodes]] = {
     "fair-taxi": collect_fair_taxi,
+    "dispatch": collect_dispatch,
     "pointmaze-2obj": collect_point_maze,
     "pointmaze-3obj": collect_point_maze,
     **{f"d4morl-{name}": collect_d4morl for name in BODIES},

@@ -164,7 +164,12 @@ def losses(log):
     log["reward_a"] -= 10
 
 
+def counter(log):
+    log["obs_y"] = np.arange(len(log)) + 0.5
+
+
 VALUES = {
+    "counter": (counter, "observation 'y'", "grows with every row of the log"),
     "copy": (copied, "objective 'b'", "is a copy of 'a'"),
     "copy ": (negative, "objective 'b'", "is the negative of 'a'"),
     "shifted reward": (late, "objective 'a'", "it stands one row too late, perhaps"),

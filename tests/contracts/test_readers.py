@@ -395,3 +395,12 @@ def test_an_environment_s_name_and_its_option_are_the_same():
     taxi = {"size": 3, "origins": ((0, 0), (2, 2)), "destinations": ((0, 1), (2, 1)), "start": (1, 1)}
     data = load_dataset("fair-taxi", episodes=5, horizon=5, **taxi)
     assert dataset_of(json.loads(json.dumps(data.origin))).sha256 == data.sha256
+
+
+@pytest.mark.parametrize("index", ["", "Unnamed: 0", "__index_level_0__"])
+def test_the_index_of_a_table_is_not_observed(index):
+    """pandas writes it along unless it is told not to; as an observation it would be a row number."""
+    names = [index, "episode", "step", "queue", "action", "reward"]
+    assert Columns().guessed(names).observations == ("queue",)
+    assert Columns().guessed(names).unused(names) == [index or "one without a name"]
+    assert Columns(observations=(index, "queue")).guessed(names).observations == (index, "queue")

@@ -44,3 +44,19 @@ def test_ablation_is_the_kept_one():
         shares = [np.array(variant[objective]["gap_share"]) for objective in ("ESR", "BSR 0.5", "SER")]
         cells = (f"{100 * share.mean():.1f} ± {100 * share.std(ddof=1):.1f} %" for share in shares)
         assert " | ".join(cells) in page, name
+
+
+def test_dispatch_figures_are_the_kept_ones():
+    kept = json.loads((ROOT / "experiments" / "results" / "dispatch.json").read_text(encoding="utf-8"))
+    page = text_of("docs/dispatch.md")
+    shares = []
+    for row in kept["rows"]:
+        scores = (row["dispatchers"], row["twin"], row["policy"])
+        cells = [f"{score['J']:.2f} ({score['low']:.2f} to {score['high']:.2f})" for score in scores]
+        cells += [f"{row['claimed']:.2f}", f"{row['best']:.2f}"]
+        line = f"| {row['objective']} | {row['seed']} | {' | '.join(cells)} |"
+        assert line in page
+        assert row["beats"] == (row["policy"]["low"] > row["dispatchers"]["high"])
+        twin, best = row["twin"]["exact"], row["best"]
+        shares.append((row["policy"]["exact"] - twin) / (best - twin))
+    assert f"{min(shares):.0%} to {max(shares):.0%} of the way" in " ".join(page.split())

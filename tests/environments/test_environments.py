@@ -226,19 +226,22 @@ def same_numbers(environment: Environment, here, there) -> None:
 
 
 def test_scan_plays_the_same_episode_as_gymnasium(name, environment):
-    key, actions = jax.random.key(0), actions_of(environment, seed=3)
+    """With the same keys: those that the adaptor draws from its seed, one for the reset and one per step."""
+    actions, (rng, _) = actions_of(environment, seed=3), gymnasium.utils.seeding.np_random(0)
+    keys = jax.vmap(jax.random.key)(rng.integers(2**31, size=len(actions) + 1))
 
-    def advance(state, action):
+    def advance(state, given):
+        key, action = given
         after, reward, terminated = environment.step(key, state, action)
         return after, (environment.observe(after), reward, terminated)
 
     _, (observations, rewards, terminated) = jax.lax.scan(
-        advance, environment.reset(key), jnp.asarray(actions)
+        advance, environment.reset(keys[0]), (keys[1:], jnp.asarray(actions))
     )
     steps = play(mo_gymnasium.make(IDS[name]), actions)
-    same_numbers(environment, observations, np.array([step[0] for step in steps]))
-    same_numbers(environment, rewards, np.array([step[1] for step in steps]))
-    np.testing.assert_array_equal(terminated, [step[2] for step in steps])
+    same_numbers(environment, observations[: len(steps)], np.array([step[0] for step in steps]))
+    same_numbers(environment, rewards[: len(steps)], np.array([step[1] for step in steps]))
+    np.testing.assert_array_equal(terminated[: len(steps)], [step[2] for step in steps])
 
 
 @pytest.mark.parametrize("name", FINITE)

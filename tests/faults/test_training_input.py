@@ -194,14 +194,14 @@ def test_evaluation_before_the_end_is_refused(begun, capsys, tmp_path):
 def test_unknown_environment_is_refused(begun, capsys, tmp_path):
     dataset = {**begun["dataset"], "origin": {**begun["dataset"]["origin"], "env": "chess"}}
     (tmp_path / "config.json").write_text(json.dumps({**begun, "dataset": dataset}))
-    expected = "there is no environment 'chess'; known: two-step, fair-taxi, pointmaze-2obj, pointmaze-3obj"
+    expected = "there is no environment 'chess'; known: two-step, fair-taxi, dispatch, pointmaze-2obj"
     assert complaint(capsys, "resume", str(tmp_path)).startswith(expected)
     with refused("there is no environment 'chess'"):
         load_dataset("chess")
 
 
 def test_environment_without_a_dataset_is_refused():
-    with refused("two-step has no dataset of its own; those that have: fair-taxi, pointmaze-2obj"):
+    with refused("two-step has no dataset of its own; those that have: fair-taxi, dispatch, pointmaze-2obj"):
         load_dataset("two-step")
 
 

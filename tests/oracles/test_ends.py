@@ -11,6 +11,7 @@ import pytest
 
 from aetdice import Episode, Episodes, OfflineProblem, TabularMOMDP, esr, ser, solve, solve_dual
 from aetdice.data import censoring_weights
+from aetdice.data.successors import pooled_outcomes
 from aetdice.exact import enumerate_space, uniform_policy
 from aetdice.objectives import in_float64
 
@@ -105,6 +106,30 @@ def test_cut_recordings_are_the_problem_of_the_whole_ones(objective):
     np.testing.assert_allclose(cut.mass, whole.mass, rtol=1e-12)
     np.testing.assert_allclose(cut.transformed_reward, whole.transformed_reward, rtol=1e-12)
     assert solve_dual(cut, 1e-2).value == pytest.approx(solve_dual(whole, 1e-2).value, abs=1e-9)
+
+
+@pytest.mark.parametrize("shown", [True, False], ids=["time left is seen", "not seen"])
+def test_a_clock_that_is_seen_ends_shifts_of_every_length(shown):
+    """Two steps or three, no observation after the last: what is left tells when nothing follows.
+
+    Unseen, the end of the longest shifts is that of the horizon, and other shifts may go on from there.
+    """
+    shifts = []
+    for index in range(40):
+        length = 2 + index % 2
+        left = np.arange(length, -1, -1).clip(1)
+        frames = np.stack([np.full(length + 1, 5), left if shown else np.ones_like(left)], axis=1)
+        reward = np.full((length, 1), 1.0 + index // 2 % 2)
+        shifts.append(Episode(frames, np.zeros(length, int), reward, False, True))
+    data = dataclasses.replace(Episodes.from_list(shifts), ends="shift").settled()
+    outcomes = pooled_outcomes(data, data)
+    ending = np.sum(outcomes.ends * outcomes.probabilities, axis=1)
+    last = np.zeros(data.steps, bool)
+    last[data.starts + data.lengths - 1] = True
+    if shown:
+        np.testing.assert_allclose(ending, last)
+    else:
+        np.testing.assert_allclose(ending, 20 / data.steps)
 
 
 def test_the_wrong_word_is_another_problem():

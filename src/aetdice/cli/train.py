@@ -148,6 +148,8 @@ class Train:
         kept = "a tenth of the episodes, where there are settings to choose between"
         share = self.training_config().trainer.holdout
         kept = kept if share is None else f"{share:.0%} of the episodes"
+        names = ", ".join(f"r{index} {name}" for index, name in enumerate(dataset.objectives))
+        show(f"objectives: {names}", to_stderr=self.json)
         show(f"horizon: {horizon} steps; held out for choosing: {kept}", to_stderr=self.json)
         return swept_objectives(self.goal.given(), len(dataset.objectives), horizon), horizon
 

@@ -26,6 +26,8 @@ PATTERNS = {
     "actions": rf"(?:actions?|act|a){TAIL}",
     "observations": rf"(?:obs|observations?|states?|s){TAIL}",
 }
+NAMELESS = re.compile(r"(?:unnamed: ?\d+|__index_level_\d+__)?", re.I)
+"""What a table's index is called that was written along with it: a row number, and nothing observed."""
 OWN_NAME = re.compile(r"(?:obs|observations?|states?|actions?|act|rewards?|rew)[_.:/\- ](.*[^\d].*)", re.I)
 
 
@@ -110,7 +112,7 @@ class Columns:
                 taken.update(found[role])
         if not found["observations"] and not self.observations:
             # No column has a name like obs_…: whatever has no other role is what was observed.
-            rest = [name for name in names if name not in taken]
+            rest = [name for name in names if name not in taken and not NAMELESS.fullmatch(name)]
             following = [name for name in rest if name.startswith("next_") and name[5:] in rest]
             found["observations"] = [name for name in rest if name not in following]
             if not self.next_observations:
@@ -130,7 +132,7 @@ class Columns:
     def unused(self, names: Sequence[str]) -> list[str]:
         used = {self.episode, self.step, self.terminated, self.truncated}
         used |= {*self.observations, *self.next_observations, *self.actions, *self.rewards}
-        return [name for name in names if name not in used]
+        return [name or "one without a name" for name in names if name not in used]
 
 
 def own_name(column: str) -> str:

@@ -127,13 +127,25 @@ class Episodes:
     def settled(self) -> "Episodes":
         """Ends by design as terminations: nothing follows them, ν' = 0 and their mass leaves.
 
-        Those of the longest episodes stay truncated as well: that is the clock's doing, not a state's.
+        Those of the longest episodes stay truncated as well: that is the clock's doing, not a state's;
+        unless an observation tells of the end, as the time that is left does.
         """
         if self.ends == "recording":
             return self
         over = np.ones(len(self), dtype=bool)
         longest = self.lengths >= (self.horizon or self.lengths.max())
-        return replace(self, terminated=over, truncated=self.truncated & longest, ends="recording")
+        clock = self.truncated & longest & (not self._shows_its_end())
+        return replace(self, terminated=over, truncated=clock, ends="recording")
+
+    def _shows_its_end(self) -> bool:
+        """Whether some column of whole numbers has values before the last step that it never has else."""
+        if not np.issubdtype(self.observations.dtype, np.integer):
+            return False
+        frames = self.observations.reshape(len(self.observations), -1)
+        final = self.starts + np.arange(len(self)) + self.lengths - 1
+        running = np.ones(len(frames), bool)
+        running[final], running[final + 1] = False, False
+        return any(not np.isin(column[running], np.unique(column[final])).any() for column in frames.T)
 
     @property
     def steps(self) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from aetdice.envs.dispatch import Dispatch
 from aetdice.envs.environment import Environment, FiniteEnvironment
 from aetdice.envs.fair_taxi import FairTaxi
 from aetdice.envs.point_maze import PointMaze, point_maze_2obj, point_maze_3obj
@@ -10,6 +11,7 @@ from aetdice.envs.two_step import TwoStep
 ENVIRONMENTS: dict[str, Callable[..., Environment]] = {
     "two-step": TwoStep,
     "fair-taxi": FairTaxi,
+    "dispatch": Dispatch,
     "pointmaze-2obj": point_maze_2obj,
     "pointmaze-3obj": point_maze_3obj,
 }
@@ -18,6 +20,7 @@ ENVIRONMENTS: dict[str, Callable[..., Environment]] = {
 IDS: dict[str, str] = {
     "two-step": "two-step-v0",
     "fair-taxi": "fair-taxi-v0",
+    "dispatch": "dispatch-v0",
     "pointmaze-2obj": "mo-pointmaze-2obj-v0",
     "pointmaze-3obj": "mo-pointmaze-3obj-v0",
 }
@@ -26,6 +29,7 @@ IDS: dict[str, str] = {
 __all__ = [
     "ENVIRONMENTS",
     "IDS",
+    "Dispatch",
     "Environment",
     "FairTaxi",
     "FiniteEnvironment",

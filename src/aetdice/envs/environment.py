@@ -113,7 +113,12 @@ class FiniteEnvironment(Environment):
     @property
     @abc.abstractmethod
     def initial_state(self) -> int:
-        """Where every episode starts."""
+        """Where every episode starts, unless `initial` says otherwise."""
+
+    @property
+    def initial(self) -> Float[np.ndarray, " s"]:
+        """How likely each state is the first one; `reset` draws it."""
+        return np.eye(self.states)[self.initial_state]
 
     @abc.abstractmethod
     def transition(

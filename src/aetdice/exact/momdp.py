@@ -161,7 +161,7 @@ class TabularMOMDP:
             next_state=next_state,
             probability=probability,
             reward=reward,
-            initial=np.eye(env.states)[int(env.initial_state)],
+            initial=env.initial,
             horizon=env.horizon,
             terminal=terminal,
             observations=observations,

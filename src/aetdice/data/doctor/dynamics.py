@@ -46,10 +46,9 @@ def _ends(episodes: Episodes, said: bool) -> list[Finding]:
         "nothing follows them" if episodes.ends == "shift"
         else f"what follows is made up for by other episodes, whose steps count up to {weight:.3g}-fold"
     )  # fmt: skip
-    words = (
-        f"{count:,} episodes are truncated before step {longest}, taken for ends by {_by(episodes)}: "
-        f"{meaning}; --ends shift or --ends recording says which"
-    )
+    taken, ask = ("", "") if said else ("taken for ", "; --ends shift or --ends recording says which")
+    words = f"{count:,} episodes are truncated before step {longest}, {taken}ends by {_by(episodes)}: "
+    words += meaning + ask
     found.append(Finding("ends", level, "truncated", words, count))
     return found
 

@@ -9,11 +9,14 @@ from jaxtyping import Int, Shaped
 from aetdice.data.coding import listed
 from aetdice.data.doctor.findings import Finding
 from aetdice.data.episodes import Episodes
+from aetdice.data.successors import frames_before
 
 LOOKED_AT = 100_000
 """Rows from which distinct values and quartiles are told."""
 LARGE, FAR = 1e6, 1e3
 FEW = 10
+FEWEST = 3
+"""Episodes over which a column must grow to be taken for a counter."""
 
 
 class Numbers(NamedTuple):
@@ -59,7 +62,23 @@ def value_findings(episodes: Episodes) -> list[Finding]:
             found += _rare(column, where)
         else:
             found += _odd(episodes, column, where)
+            found += _counter(episodes, column, where)
     return found
+
+
+def _counter(episodes: Episodes, column: Numbers, where: str) -> list[Finding]:
+    """A column that grows from row to row and from episode to episode: no new episode has such values."""
+    if column.role != "observation" or len(episodes) < FEWEST:
+        return []
+    rows = frames_before(episodes.select(np.arange(FEWEST)))  # settles nearly every column
+    if not _grows(column.values[rows]) or not _grows(column.values[frames_before(episodes)]):
+        return []
+    words = "grows with every row of the log, as a row number or a date does: a new episode has other values"
+    return [Finding("counter", "warning", where, f"{words}; leave it out")]
+
+
+def _grows(values: Shaped[np.ndarray, " rows"]) -> bool:
+    return bool(np.all(values[1:] > values[:-1]))
 
 
 def _rare(column: Numbers, where: str) -> list[Finding]:

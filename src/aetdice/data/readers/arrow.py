@@ -13,6 +13,7 @@ from aetdice.errors import InputError
 
 MOST_CATEGORIES = 256
 NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
+KEEP = "columns observations=NAME,NAME keeps the others"
 
 
 class Table(NamedTuple):
@@ -115,7 +116,7 @@ def _advice(pa: Any, kind: Any) -> str:
             "holds bytes (an image, perhaps), which are not learned from: leave it out, or save text as UTF-8"
         )
     if pa.types.is_temporal(kind):
-        return f"holds times ({kind}): turn them into numbers, or leave the column out"
+        return f"holds times ({kind}): turn them into numbers, or leave the column out ({KEEP})"
     return f"is of type {kind}, which is neither a number nor a category: leave it out"
 
 
@@ -154,8 +155,8 @@ def check_category(column: Column, name: str, place: Callable[[int], str], said:
             f"point; if they are labels, say columns categories={name}"
         )
     odd = [index for index, word in enumerate(words) if number_in(str(word)) is None]
+    row = int(np.flatnonzero(np.isin(column.values, odd))[0]) if odd else 0
     if len(words) >= 4 and len(odd) <= len(words) / 2:
-        row = int(np.flatnonzero(np.isin(column.values, odd))[0])
         raise InputError(
             f"{place(row)}: column {name!r} holds numbers, but here {words[int(column.values[row])]!r}; "
             "correct it, or leave the column out"
@@ -163,7 +164,7 @@ def check_category(column: Column, name: str, place: Callable[[int], str], said:
     if len(words) > MOST_CATEGORIES:
         raise InputError(
             f"{place(0)}: column {name!r} has {len(words)} different words, more than "
-            f"{MOST_CATEGORIES}: text is not learned from; leave it out"
+            f"{MOST_CATEGORIES}: text is not learned from; leave it out ({KEEP})"
         )
 
 
