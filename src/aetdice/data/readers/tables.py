@@ -21,7 +21,7 @@ def recording_of(table: Table, given: Columns) -> Recording:
         raise InputError(f"{table.source}: {error}") from error
     if table.rows == 0:
         raise InputError(f"{table.source} has no rows")
-    rewards, actions, closing = _steps(table, columns)
+    rewards, closing = _steps(table, columns)
     terminated, truncated = (_flag(table, name, closing) for name in (columns.terminated, columns.truncated))
     ids = None if columns.episode is None else _identities(table, columns.episode)
     starts = _starts(table, ids, closing, terminated | truncated)
@@ -76,8 +76,8 @@ def recording_of(table: Table, given: Columns) -> Recording:
             for own, name in zip(own_names(columns.observations), columns.observations, strict=True)
         ],
         actions=[
-            Named(own, lambda column=column: _taken(column, keep))  # type: ignore[misc]
-            for own, column in zip(own_names(columns.actions), actions, strict=True)
+            Named(own, lambda name=name: _taken(table.load(name), keep))  # type: ignore[misc]
+            for own, name in zip(own_names(columns.actions), columns.actions, strict=True)
         ],
         rewards=rewards[keep],
         objectives=own_names(columns.rewards),
@@ -95,10 +95,8 @@ def _taken(column: Column, keep: Any) -> Column:
     )
 
 
-def _steps(
-    table: Table, columns: Columns
-) -> tuple[Float[np.ndarray, "rows m"], list[Column], Bool[np.ndarray, " rows"]]:
-    """Rewards and actions, and which rows have neither: those hold the observation after the last step."""
+def _steps(table: Table, columns: Columns) -> tuple[Float[np.ndarray, "rows m"], Bool[np.ndarray, " rows"]]:
+    """Rewards, and which rows have neither them nor actions: those hold the last observation."""
     rewards = np.empty((table.rows, len(columns.rewards)))
     gaps: list[Any] = []
     for index, name in enumerate(columns.rewards):
@@ -107,8 +105,7 @@ def _steps(
             raise word_in(table, f"reward column {name!r}", column, "a number")
         rewards[:, index] = column.values
         gaps.append(missing_in(column))
-    actions = [table.load(name) for name in columns.actions]
-    gaps += [missing_in(column) for column in actions]
+    gaps += [missing_in(table.load(name)) for name in columns.actions]
     everywhere = all(gap is not None for gap in gaps)
     closing = np.logical_and.reduce(gaps) if everywhere else np.zeros(table.rows, bool)
     for name, gap in zip(columns.rewards, gaps, strict=False):
@@ -121,7 +118,7 @@ def _steps(
             f"{table.row(int(row))}: reward column {columns.rewards[index]!r} is {rewards[row, index]}, "
             "but must be finite"
         )
-    return rewards, actions, closing
+    return rewards, closing
 
 
 def _flag(table: Table, name: str | None, closing: Bool[np.ndarray, " rows"]) -> Bool[np.ndarray, " rows"]:
