@@ -50,7 +50,7 @@ class RatioDiagnostics(NamedTuple):
 class RatioSums(NamedTuple):
     """What a part of a dataset adds to the diagnostics; parts are merged by `merge`."""
 
-    count: Float[Array, ""]
+    rows: Float[Array, ""]
     zeros: Float[Array, ""]
     weight: Float[Array, ""]
     mass: Float[Array, ""]
@@ -91,10 +91,10 @@ def ratio_sums(
 ) -> tuple[Float[Array, " steps"], Float[Array, " steps"], RatioSums]:
     """w and w d^D of every step, and their sums."""
     mu = multiplier(hyper.objective.aggregation, state.slack)
-    rows = jax.lax.map(
+    found = jax.lax.map(
         lambda block: step_residuals(state.average, hyper.objective, block, mu, setting), blocks(steps)
     )
-    residuals = rows.reshape(-1)[: steps.count]
+    residuals = found.reshape(-1)[: steps.count]
     weights = setting.flow.transition_weights(steps.weight)
     w = ratio(residuals, hyper.beta, setting.divergence)
     mass = w * weights
@@ -102,7 +102,7 @@ def ratio_sums(
     mean = jnp.mean(here, axis=0)
     rewards = step_rewards(hyper.objective.utility, steps, setting)
     sums = RatioSums(
-        count=jnp.asarray(steps.count, mass.dtype),
+        rows=jnp.asarray(steps.count, mass.dtype),
         zeros=jnp.sum(w <= 0).astype(mass.dtype),
         weight=jnp.sum(weights),
         mass=jnp.sum(mass),
@@ -122,10 +122,10 @@ def ratio_sums(
 def merge(one: RatioSums, other: RatioSums) -> RatioSums:
     """The sums of two parts together; deviations about the common mean (Chan et al.)."""
     added = jax.tree.map(lambda a, b: a + b, one, other)
-    share, apart = other.count / added.count, other.mean - one.mean
+    share, apart = other.rows / added.rows, other.mean - one.mean
     return added._replace(
         mean=one.mean + share * apart,
-        deviation=added.deviation + one.count * share * apart**2,
+        deviation=added.deviation + one.rows * share * apart**2,
     )
 
 
@@ -166,7 +166,7 @@ def assemble(
         flow=flow,
     )
     left_over = cast(flow.initial_weight, starts.tests) * starts.tests + sums.moved
-    spread = jnp.sqrt(sums.deviation / sums.count)
+    spread = jnp.sqrt(sums.deviation / sums.rows)
     return RatioDiagnostics(
         ratios=w,
         sample_weights=mass * flow.at(factors, time),
@@ -174,7 +174,7 @@ def assemble(
         mass_violation=flow.violation(sums.total, sums.ended),
         flow_violation=jnp.sqrt(jnp.mean(jnp.square(left_over / (spread + 1e-6)))),
         effective_sample_size=sums.mass**2 / (sums.weight * sums.square + 1e-30),
-        zero_share=sums.zeros / sums.count,
+        zero_share=sums.zeros / sums.rows,
         dual_value=value + sums.regularised,
         claimed_value=aggregation(zero + cast(flow.reward_scale, zero) * (factors @ sums.rewards)),
         slack=state.slack,

@@ -15,11 +15,22 @@ from aetdice.config import TrainingConfig, is_among
 from aetdice.data import Episodes
 from aetdice.data.augmentation import check_horizon
 from aetdice.data.device import DeviceData
+from aetdice.data.stored import StoredSteps
 from aetdice.errors import InputError
 from aetdice.evaluation.recorded_model import RecordedModel
-from aetdice.learning.choice import Choice, choose, with_joined
-from aetdice.learning.inputs import check_settings, encoder_for, head_for, onto_device, probe_of, split
+from aetdice.learning.choice import Choice, choose, some_of, with_joined
+from aetdice.learning.inputs import (
+    actions_of,
+    check_settings,
+    encoder_for,
+    head_for,
+    held_share,
+    onto_device,
+    probe_of,
+    split,
+)
 from aetdice.learning.population import product, stack
+from aetdice.learning.streaming import streams
 from aetdice.networks import Encoder, PolicyHead
 from aetdice.objectives import Objective, check_objective
 
@@ -66,6 +77,8 @@ class Setup(NamedTuple):
     """Where transitions are stochastic and outcomes pooled: what policies are played in."""
     fingerprint: UInt8[Array, "32"]
     """Of all that the result depends on."""
+    stored: StoredSteps | None = None
+    """The training data where it stays on disk; `training` is then what metrics look at between chunks."""
 
     @property
     def twin_count(self) -> int:
@@ -88,16 +101,26 @@ def set_up(
     check_horizon(dataset, horizon)
     choice = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
     check_settings(dataset, config)
-    if algorithm == AETDICE and config.dual.n_step is None and sweeps.get("beta") is None:
+    chosen = algorithm == AETDICE and config.dual.n_step is None and sweeps.get("beta") is None
+    if chosen and not config.trainer.streaming:
         choice = choose(dataset, choice, horizon)
     learner, config = choice.algorithm, choice.config
     choices = members_of(dataset, objectives, learner, choice.sweeps, learning_rate, seed)
     seeds = [choice["seed"] for choice in choices]
     distinct = sorted(set(seeds))
     settings = len(choices) // (len({choice["objective"].name for choice in choices}) * len(distinct))
-    recorded, kept = split(dataset, config, settings)
+    some = some_of(dataset)
+    stored = None
+    if streams(dataset, some, learner, config, held_share(config, settings), chosen):
+        stored = StoredSteps(dataset, horizon, actions_of(dataset))
+    probe = probe_of(dataset if stored is None else some, horizon, learner)
+    recorded, kept = (dataset, None) if stored is not None else split(dataset, config, settings)
     shown = with_joined(recorded, choice, objectives, horizon)
-    training = onto_device(shown, horizon, learner, model=recorded, recorded=recorded.steps)
+    training = (
+        onto_device(shown, horizon, learner, model=recorded, recorded=recorded.steps)
+        if stored is None
+        else probe
+    )
     rates = [*(choice["learning_rate"] for choice in choices), *[TWIN_RATE] * len(distinct)]
     return Setup(
         name=algorithm,
@@ -119,10 +142,11 @@ def set_up(
         head=head_for(dataset, config.network),
         training=training,
         held_out=None if kept is None else onto_device(kept, horizon, learner, model=recorded),
-        probe=probe_of(dataset, horizon, learner),
+        probe=probe,
         returns=dataset.returns,
         model=RecordedModel(dataset, horizon) if training.steps.successors and training.actions else None,
         fingerprint=fingerprint(dataset, choices, algorithm, horizon, config),
+        stored=stored,
     )
 
 
