@@ -4,7 +4,7 @@
 and the last chunk of each stage; on a size where both fit, runs of the two take turns and the median ratio
 counts. Peak memory is that of the process, mapped pages included.
 
-python benchmarks/streaming.py [--steps 10000000] [--both 1000000] [--updates 1500] [--rounds 3] [--out OUT.json]
+python benchmarks/streaming.py [--steps 10000000] [--both 1000000] [--updates 1500] [--rounds 3] [--out O.json]
 """
 
 import argparse

@@ -25,7 +25,7 @@ from aetdice.objectives import in_float64
 
 TOLERANCE = 1e-7
 MAX_STEPS = 60
-SPOOLED = 1 << 18
+SPOOLED = 1 << 17
 """Steps that Newton's method looks at together where they stay on disk."""
 
 

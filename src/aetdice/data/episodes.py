@@ -94,9 +94,9 @@ class Episodes:
         frames = np.repeat(self.starts[rows] + rows, lengths + 1) + inside
         return replace(
             self,
-            observations=self.observations[frames],
-            actions=self.actions[steps],
-            rewards=self.rewards[steps],
+            observations=_rows(self.observations, frames),
+            actions=_rows(self.actions, steps),
+            rewards=_rows(self.rewards, steps),
             lengths=lengths,
             terminated=self.terminated[rows],
             truncated=self.truncated[rows],
@@ -169,6 +169,12 @@ class Episodes:
             for _, rows in row_blocks(array):
                 digest.update(np.ascontiguousarray(rows).data)
         return digest.hexdigest()
+
+
+def _rows(array: Shaped[np.ndarray, "all *s"], rows: Int[np.ndarray, " k"]) -> Shaped[np.ndarray, "k *s"]:
+    found = array[rows]
+    release(array)
+    return found
 
 
 def read_episode(episode: Episode, index: int) -> Episode:

@@ -1,5 +1,7 @@
 """Arrays on disk: parts of them in memory while they are looked at, no longer."""
 
+import contextlib
+import ctypes
 import mmap
 import tempfile
 from collections.abc import Iterator
@@ -10,7 +12,8 @@ from jaxtyping import Int, Shaped
 
 BLOCK = 1 << 16
 """Rows that are looked at together."""
-SPAN = 1 << 26
+M_MMAP_THRESHOLD = -3
+SPAN = 1 << 25
 """Bytes of an array that a gathering of rows has in memory at most."""
 
 
@@ -30,6 +33,17 @@ def release(array: Shaped[np.ndarray, "..."]) -> None:
     file = mapped(array)
     if file is not None and hasattr(mmap, "MADV_DONTNEED"):
         file.madvise(mmap.MADV_DONTNEED)
+
+
+def return_freed_memory() -> None:
+    """Have the C library give back what was freed, and from now on large blocks at once.
+
+    glibc keeps blocks of up to 32 MiB, and what compiling took.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # of another library
+        library = ctypes.CDLL("libc.so.6")
+        library.mallopt(M_MMAP_THRESHOLD, 1 << 20)
+        library.malloc_trim(0)
 
 
 def row_blocks(

@@ -9,7 +9,10 @@ from jaxtyping import Array, Float, Int, Shaped
 from aetdice.data.augmentation import accrued_at_frames, censoring_weights, check_horizon
 from aetdice.data.device import DeviceData, Steps
 from aetdice.data.episodes import Episodes
-from aetdice.data.mapping import BLOCK, gather, mapped, release, temporary
+from aetdice.data.mapping import gather, mapped, release, temporary
+
+BLOCK = 1 << 14
+"""Steps of which a pass over all looks at together."""
 
 
 class StoredSteps:
@@ -93,10 +96,9 @@ class StoredSteps:
             weight=_compact(self.weights[time]),
         )
 
-    def blocks(self, size: int = BLOCK) -> Iterator[tuple[slice, Steps]]:
+    def blocks(self) -> Iterator[tuple[slice, Steps]]:
         """All steps in order, a block at a time."""
-        for first in range(0, self.count, size):
-            part = slice(first, min(first + size, self.count))
+        for part in self.parts(BLOCK):
             yield part, self.take(np.arange(part.start, part.stop))
 
     def starts(self) -> Iterator[Steps]:

@@ -109,7 +109,7 @@ def set_up(
     seeds = [choice["seed"] for choice in choices]
     distinct = sorted(set(seeds))
     settings = len(choices) // (len({choice["objective"].name for choice in choices}) * len(distinct))
-    some = some_of(dataset)
+    some = dataset if actions_of(dataset) == 0 else some_of(dataset)
     stored = None
     if streams(dataset, some, learner, config, held_share(config, settings), chosen):
         stored = StoredSteps(dataset, horizon, actions_of(dataset))

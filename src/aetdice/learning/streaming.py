@@ -20,7 +20,7 @@ from aetdice.algorithms.streamed import check_streams
 from aetdice.config import ExtractionConfig, TrainingConfig
 from aetdice.data import Episodes
 from aetdice.data.device import DeviceData, Steps
-from aetdice.data.mapping import release
+from aetdice.data.mapping import release, return_freed_memory
 from aetdice.data.stored import StoredSteps, bytes_of, is_mapped
 from aetdice.data.successors import pooled_outcomes
 from aetdice.errors import InputError
@@ -28,7 +28,7 @@ from aetdice.learning.population import draw_policies, draw_values, update_polic
 
 STREAMED_BYTES = 1 << 30
 """Stores above this size stay on disk, unless told otherwise."""
-READ_BYTES = 1 << 26
+READ_BYTES = 1 << 24
 """Of rows that are read ahead."""
 
 
@@ -66,6 +66,7 @@ class Reader:
     """Rows for updates, gathered in a thread while the updates before them run."""
 
     def __init__(self, stored: StoredSteps) -> None:
+        return_freed_memory()
         self.stored, self.index = stored, stored.index()
         self.thread = ThreadPoolExecutor(1)
         self.coming: dict[tuple[Any, ...], Future[Any]] = {}
@@ -148,7 +149,8 @@ class Reader:
         total: int,
     ) -> Any:
         """The updates of a chunk in pieces; while one runs, the next is read, be it of the next chunk."""
-        first, after, size = int(steps[0]), int(steps[-1]) + 1, max(1, min(size, len(steps)))
+        first, after = int(steps[0]), int(steps[-1]) + 1
+        size = -(-len(steps) // -(-len(steps) // max(1, size)))  # pieces of one size: each is compiled for
 
         def piece(begin: int, end: int) -> Future[Any]:
             coming = self.coming.pop((*name, begin, end), None)
@@ -163,6 +165,7 @@ class Reader:
                 self.coming[(*name, end, onward)] = piece(end, onward)
             states = update(states, ready, jnp.arange(begin, end))
             begin = end
+        return_freed_memory()
         return states
 
     def _gathered(
