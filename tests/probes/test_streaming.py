@@ -4,11 +4,13 @@ import jax
 import numpy as np
 import pytest
 
-from aetdice import TrainingConfig, esr, train
-from aetdice.data import Episodes, augment, load_episodes, mapping, save_episodes
+from aetdice import TrainingConfig, esr, ser, train
+from aetdice.algorithms.dice import aetdice as aetdice_of
+from aetdice.data import Episode, Episodes, augment, load_episodes, mapping, save_episodes
 from aetdice.data import stored as stored_module
 from aetdice.data.device import to_device
 from aetdice.data.stored import StoredSteps
+from aetdice.errors import InputError
 from aetdice.learning import streaming
 from aetdice.objectives import Identity
 
@@ -52,8 +54,6 @@ def episodes(kind, count=60, seed=0):
 
 
 def as_episodes(parts):
-    from aetdice.data import Episode
-
     return Episodes.from_list([Episode(*part) for part in parts])
 
 
@@ -107,3 +107,49 @@ def test_streamed_training_is_resident_training(tmp_path, small, kind):
                 np.testing.assert_allclose(own, other, rtol=1e-3, atol=2e-4)
         for name, value in resident.diagnostics.items():
             np.testing.assert_allclose(streamed.diagnostics[name], value, rtol=2e-3, atol=1e-4, err_msg=name)
+
+
+def test_large_stores_stay_on_disk_by_themselves_and_say_so(tmp_path, monkeypatch):
+    save_episodes(tmp_path / "store", as_episodes(episodes("discrete")))
+    dataset = load_episodes(tmp_path / "store")
+    learner = aetdice_of(HORIZON, TrainingConfig())
+
+    def said(data, config=TrainingConfig(), algorithm=learner, held=0.0, chosen=False):
+        return streaming.streams(data, data, algorithm, config, held, chosen)
+
+    assert said(dataset) == (False, "")
+    monkeypatch.setattr(streaming, "STREAMED_BYTES", 1)
+    assert said(as_episodes(episodes("discrete"))) == (False, "")  # in memory already
+    stays, words = said(dataset)
+    assert stays
+    assert "on disk, read ahead" in words
+    stays, words = said(dataset, chosen=True)
+    assert not stays
+    assert "into memory (what is chosen from the data needs all of it: give beta" in words
+    assert said(dataset, TrainingConfig().adapted({"trainer.streaming": False})) == (False, "")
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "given", "settings", "message"),
+    [
+        ("aetdice", {}, {}, "what is chosen from the data needs all of it"),
+        ("fairdice", {"beta": 0.1}, {}, "only aetdice and bc learn from data that stays on disk"),
+        ("esr-iql", {}, {}, "only aetdice and bc"),
+        ("aetdice", {"beta": 0.1}, {"dual.n_step": 2}, "n-step transitions are not learned"),
+        ("aetdice", {"beta": 0.1}, {"dual.refit": "layer"}, "need all data in memory"),
+        ("aetdice", {"beta": [0.1, 1.0]}, {}, "episodes cannot be held out"),
+        ("aetdice", {"beta": 0.1}, {"ablation.weighted_loss": True}, "weighted_loss needs all data"),
+    ],
+)
+def test_what_cannot_be_streamed_is_refused(algorithm, given, settings, message):
+    config = TrainingConfig().adapted({**settings, "trainer.streaming": True})
+    objective = ser() if algorithm == "fairdice" else esr()
+    with pytest.raises(InputError, match=f"trainer.streaming: .*{message}"):
+        train(
+            as_episodes(episodes("discrete")),
+            objective,
+            algorithm=algorithm,
+            config=config,
+            progress=False,
+            **given,
+        )

@@ -79,6 +79,8 @@ class Setup(NamedTuple):
     """Of all that the result depends on."""
     stored: StoredSteps | None = None
     """The training data where it stays on disk; `training` is then what metrics look at between chunks."""
+    words: str = ""
+    """Where large data is, for people."""
 
     @property
     def twin_count(self) -> int:
@@ -110,9 +112,8 @@ def set_up(
     distinct = sorted(set(seeds))
     settings = len(choices) // (len({choice["objective"].name for choice in choices}) * len(distinct))
     some = dataset if actions_of(dataset) == 0 else some_of(dataset)
-    stored = None
-    if streams(dataset, some, learner, config, held_share(config, settings), chosen):
-        stored = StoredSteps(dataset, horizon, actions_of(dataset))
+    stays, words = streams(dataset, some, learner, config, held_share(config, settings), chosen)
+    stored = StoredSteps(dataset, horizon, actions_of(dataset)) if stays else None
     probe = probe_of(dataset if stored is None else some, horizon, learner)
     recorded, kept = (dataset, None) if stored is not None else split(dataset, config, settings)
     shown = with_joined(recorded, choice, objectives, horizon)
@@ -147,6 +148,7 @@ def set_up(
         model=RecordedModel(dataset, horizon) if training.steps.successors and training.actions else None,
         fingerprint=fingerprint(dataset, choices, algorithm, horizon, config),
         stored=stored,
+        words=words,
     )
 
 

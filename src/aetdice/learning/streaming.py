@@ -34,17 +34,16 @@ READ_BYTES = 1 << 24
 
 def streams(
     dataset: Episodes, some: Episodes, algorithm: Algorithm, config: TrainingConfig, held: float, chosen: bool
-) -> bool:
-    """Whether a dataset stays on disk: as told, or a large store with which that is possible.
+) -> tuple[bool, str]:
+    """Whether a dataset stays on disk, as told or because it is a large store, and what to say about it.
 
     `some` are its episodes to look for chance in, `held` is the share held out, and `chosen` says whether
     the data decides how to learn.
     """
-    wanted = config.trainer.streaming
-    if wanted is False or (
-        wanted is None and (not is_mapped(dataset) or bytes_of(dataset) <= STREAMED_BYTES)
-    ):
-        return False
+    wanted, size = config.trainer.streaming, bytes_of(dataset)
+    if wanted is False or (wanted is None and (not is_mapped(dataset) or size <= STREAMED_BYTES)):
+        return False, ""
+    shown = f"{size / 2**30:.2g} GiB of data"
     try:
         check_streams(algorithm)
         if chosen:
@@ -57,9 +56,9 @@ def streams(
             raise InputError("outcomes of stochastic transitions are pooled over all data in memory")
     except InputError as error:
         if wanted is None:
-            return False
+            return False, f"{shown} into memory ({error})"
         raise InputError(f"trainer.streaming: {error}") from error
-    return True
+    return True, f"{shown} on disk, read ahead of the updates"
 
 
 class Reader:
