@@ -46,7 +46,7 @@ class SparseDifferences(Differences):
     def transposed_times(self, columns: Float[np.ndarray, "steps c"]) -> Float[np.ndarray, "p c"]:
         return self.matrix.T @ columns
 
-    def gram(self, weight: Float[np.ndarray, " steps"]) -> sp.csr_array:
+    def gram(self, weight: Float[np.ndarray, " steps"]) -> Any:
         return self.matrix.T @ sp.diags_array(weight) @ self.matrix
 
     def solve(self, gram: Any, damping: float, right: Float[np.ndarray, "p c"]) -> Float[np.ndarray, "p c"]:
