@@ -12,8 +12,8 @@ from jaxtyping import Int, Shaped
 
 BLOCK = 1 << 16
 """Rows that are looked at together."""
-M_MMAP_THRESHOLD = -3
-SPAN = 1 << 25
+M_MMAP_THRESHOLD, M_ARENA_MAX = -3, -8
+SPAN = 1 << 23
 """Bytes of an array that a gathering of rows has in memory at most."""
 
 
@@ -38,11 +38,12 @@ def release(array: Shaped[np.ndarray, "..."]) -> None:
 def return_freed_memory() -> None:
     """Have the C library give back what was freed, and from now on large blocks at once.
 
-    glibc keeps blocks of up to 32 MiB, and what compiling took.
+    glibc keeps blocks of up to 32 MiB, and what compiling took, for every thread by itself.
     """
     with contextlib.suppress(OSError, AttributeError):  # of another library
         library = ctypes.CDLL("libc.so.6")
-        library.mallopt(M_MMAP_THRESHOLD, 1 << 20)
+        library.mallopt(M_MMAP_THRESHOLD, 1 << 18)
+        library.mallopt(M_ARENA_MAX, 1)
         library.malloc_trim(0)
 
 

@@ -58,6 +58,7 @@ def streams(
         if wanted is None:
             return False, f"{shown} into memory ({error})"
         raise InputError(f"trainer.streaming: {error}") from error
+    return_freed_memory()
     return True, f"{shown} on disk, read ahead of the updates"
 
 
@@ -65,7 +66,6 @@ class Reader:
     """Rows for updates, gathered in a thread while the updates before them run."""
 
     def __init__(self, stored: StoredSteps) -> None:
-        return_freed_memory()
         self.stored, self.index = stored, stored.index()
         self.thread = ThreadPoolExecutor(1)
         self.coming: dict[tuple[Any, ...], Future[Any]] = {}
