@@ -36,4 +36,6 @@ def test_solving(pair):
     operator, dense, rng = pair
     weight, right = rng.uniform(size=STEPS), rng.normal(size=(dense.shape[1], 2))
     system = dense.T @ (weight[:, None] * dense) + 0.1 * np.eye(dense.shape[1])
-    np.testing.assert_allclose(operator.solve(weight, 0.1, right), np.linalg.solve(system, right), rtol=1e-8)
+    np.testing.assert_allclose(
+        operator.solve(operator.gram(weight), 0.1, right), np.linalg.solve(system, right), rtol=1e-8
+    )

@@ -157,9 +157,9 @@ def test_any_changed_byte_of_the_manifest_is_noticed(store):
 
 def test_other_version_is_refused(store):
     path = store / "manifest.json"
-    content = json.loads(path.read_text(encoding="utf-8")) | {"version": 2}
+    content = json.loads(path.read_text(encoding="utf-8")) | {"version": 3}
     path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(InputError, match=r"has version 2, but this release reads version 1"):
+    with pytest.raises(InputError, match=r"has version 3, but this release reads versions up to 2"):
         load_episodes(store)
 
 

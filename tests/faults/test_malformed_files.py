@@ -152,10 +152,6 @@ CSV = {
         text(*(row.replace("n", f"w{i}") for i, row in enumerate(MANY))),
         "column 'y' has 400 different words, more than 256: text is not learned from; leave it out",
     ),
-    "decimal commas": (
-        text(*GOOD).replace(",", ";").replace("0.", "0,"),
-        "column 'x' is '0,5': a decimal comma? Write numbers with a point",
-    ),
     "times": (
         text("a 0 2026-01-01 1 1", head="episode step obs action reward"),
         "column 'obs' holds times (datetime64[D]): turn them into numbers, or leave the column out",

@@ -1,11 +1,12 @@
 """What the ratios of a member look like over a whole dataset."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from aetdice.algorithms.dual import (
     DiceHyper,
@@ -16,7 +17,7 @@ from aetdice.algorithms.dual import (
     step_rewards,
 )
 from aetdice.data.device import DeviceData, Steps, blocks
-from aetdice.dice import dual_loss, ratio
+from aetdice.dice import dual_loss, ratio, regulariser
 from aetdice.objectives import multiplier
 from aetdice.objectives.parameters import cast
 
@@ -46,76 +47,166 @@ class RatioDiagnostics(NamedTuple):
     multiplier: Float[Array, " n"]
 
 
+class RatioSums(NamedTuple):
+    """What a part of a dataset adds to the diagnostics; parts are merged by `merge`."""
+
+    rows: Float[Array, ""]
+    zeros: Float[Array, ""]
+    weight: Float[Array, ""]
+    mass: Float[Array, ""]
+    square: Float[Array, ""]
+    """Σ w² d^D."""
+    regularised: Float[Array, ""]
+    by_time: Float[Array, " horizon"]
+    total: Float[Array, " parts"]
+    ended: Float[Array, " parts"]
+    rewards: Float[Array, "parts n"]
+    moved: Float[Array, " tests"]
+    """Σ w d^D (γψ(s̃') - ψ(s̃))."""
+    mean: Float[Array, " tests"]
+    deviation: Float[Array, " tests"]
+    """Of ψ: its mean over the steps, and Σ (ψ - mean)²."""
+
+
+class StartMeans(NamedTuple):
+    """Means over initial states."""
+
+    nu: Float[Array, ""]
+    tests: Float[Array, " tests"]
+
+
 @eqx.filter_jit
 def diagnose_ratios(
     state: DualState, hyper: DiceHyper, data: DeviceData, setting: DualSetting
 ) -> RatioDiagnostics:
     """Ratios of the averaged ν over all steps, at the final β."""
-    steps, aggregation = data.steps, hyper.objective.aggregation
-    horizon = state.average.encoder.horizon
-    mu = multiplier(aggregation, state.slack)
-    first = steps.take(data.initial)
-    rows = jax.lax.map(
+    steps = data.steps
+    w, mass, sums = ratio_sums(state, hyper, steps, setting)
+    starts = start_means(state, steps.take(data.initial))
+    return assemble(state, hyper, sums, starts, setting, w, mass, steps.time)
+
+
+def ratio_sums(
+    state: DualState, hyper: DiceHyper, steps: Steps, setting: DualSetting
+) -> tuple[Float[Array, " steps"], Float[Array, " steps"], RatioSums]:
+    """w and w d^D of every step, and their sums."""
+    mu = multiplier(hyper.objective.aggregation, state.slack)
+    found = jax.lax.map(
         lambda block: step_residuals(state.average, hyper.objective, block, mu, setting), blocks(steps)
     )
-    residuals = rows.reshape(-1)[: steps.count]
+    residuals = found.reshape(-1)[: steps.count]
     weights = setting.flow.transition_weights(steps.weight)
     w = ratio(residuals, hyper.beta, setting.divergence)
     mass = w * weights
+    here, there = _tests_at(state, steps)
+    mean = jnp.mean(here, axis=0)
+    rewards = step_rewards(hyper.objective.utility, steps, setting.terminal_reward)
+    sums = RatioSums(
+        rows=jnp.asarray(steps.count, mass.dtype),
+        zeros=jnp.sum(w <= 0).astype(mass.dtype),
+        weight=jnp.sum(weights),
+        mass=jnp.sum(mass),
+        square=jnp.sum(mass * w),
+        regularised=regulariser(residuals, weights, hyper.beta, setting.divergence),
+        by_time=jax.ops.segment_sum(mass, steps.time, state.average.encoder.horizon),
+        total=setting.flow.sums(mass, steps.time),
+        ended=setting.flow.sums(steps.terminates * mass, steps.time),
+        rewards=setting.flow.sums(mass[:, None] * rewards, steps.time),
+        moved=mass @ (cast(setting.flow.discount, mass) * there - here),
+        mean=mean,
+        deviation=jnp.sum(jnp.square(here - mean[None]), axis=0),
+    )
+    return w, mass, sums
+
+
+def merge(one: RatioSums, other: RatioSums) -> RatioSums:
+    """The sums of two parts together; deviations about the common mean (Chan et al.)."""
+    added = jax.tree.map(lambda a, b: a + b, one, other)
+    share, apart = other.rows / added.rows, other.mean - one.mean
+    return added._replace(
+        mean=one.mean + share * apart,
+        deviation=added.deviation + one.rows * share * apart**2,
+    )
+
+
+def start_means(state: DualState, first: Steps) -> StartMeans:
+    """ν and the test functions where episodes begin."""
+    sines = _test_functions(state)
+    arguments = first.observation, first.accrued, first.time
+    return StartMeans(
+        jnp.mean(jax.vmap(state.average)(*arguments)), jnp.mean(jax.vmap(sines)(*arguments), axis=0)
+    )
+
+
+def assemble(
+    state: DualState,
+    hyper: DiceHyper,
+    sums: RatioSums,
+    starts: StartMeans,
+    setting: DualSetting,
+    w: Float[Array, " steps"],
+    mass: Float[Array, " steps"],
+    time: Int[Array, " steps"],
+) -> RatioDiagnostics:
+    """The diagnostics of a dataset from its sums; w, w d^D and time are of all its steps, or of none."""
+    aggregation, flow = hyper.objective.aggregation, setting.flow
+    zero = hyper.objective.utility(jnp.zeros_like(state.average.encoder.accrued_range, jnp.float32))
+    factors = flow.factors(sums.total, sums.ended)
+    none = jnp.zeros(0, mass.dtype)
     value = dual_loss(
-        jax.vmap(state.average)(first.observation, first.accrued, first.time),
-        residuals,
+        starts.nu[None],
+        none,
         state.slack,
-        hyper.objective.utility(jnp.zeros_like(steps.accrued[0])),
-        initial_weights=jnp.full(data.initial.shape, 1 / data.initial.shape[0]),
-        weights=weights,
+        zero,
+        initial_weights=jnp.ones_like(starts.nu[None]),
+        weights=none,
         beta=hyper.beta,
         divergence=setting.divergence,
         aggregation=aggregation,
-        flow=setting.flow,
+        flow=flow,
     )
-    balanced = setting.flow.balance(mass, steps.time, steps.terminates)
-    rewards = step_rewards(hyper.objective.utility, steps, setting.terminal_reward)
-    zero = hyper.objective.utility(jnp.zeros_like(steps.accrued[0]))
+    left_over = cast(flow.initial_weight, starts.tests) * starts.tests + sums.moved
+    spread = jnp.sqrt(sums.deviation / sums.rows)
+    unit = cast(flow.initial_weight, spread) * (spread + 1e-6)
     return RatioDiagnostics(
         ratios=w,
-        sample_weights=balanced,
-        mass=jax.ops.segment_sum(mass, steps.time, horizon),
-        mass_violation=setting.flow.mass_violation(mass, steps.time, steps.terminates),
-        flow_violation=_flow_violation(state, mass, data, setting),
-        effective_sample_size=jnp.sum(mass) ** 2 / (jnp.sum(weights) * jnp.sum(mass * w) + 1e-30),
-        zero_share=jnp.mean(w <= 0),
-        dual_value=value,
-        claimed_value=aggregation(zero + cast(setting.flow.reward_scale, zero) * (balanced @ rewards)),
+        sample_weights=mass * flow.at(factors, time),
+        mass=sums.by_time,
+        mass_violation=flow.violation(sums.total, sums.ended),
+        flow_violation=jnp.sqrt(jnp.mean(jnp.square(left_over / unit))),
+        effective_sample_size=sums.mass**2 / (sums.weight * sums.square + 1e-30),
+        zero_share=sums.zeros / sums.rows,
+        dual_value=value + sums.regularised,
+        claimed_value=aggregation(zero + cast(flow.reward_scale, zero) * (factors @ sums.rewards)),
         slack=state.slack,
-        multiplier=mu,
+        multiplier=multiplier(aggregation, state.slack),
     )
 
 
-def _flow_violation(
-    state: DualState, mass: Float[Array, " steps"], data: DeviceData, setting: DualSetting
-) -> Float[Array, ""]:
-    """Root mean square over test functions ψ of E[ψ(s̃_0)] + Σ w d^D (γψ(s̃') - ψ(s̃)) / c₀.
+def _test_functions(state: DualState) -> Callable[[Array, Array, Array], Array]:
+    """Random sines ψ of the encoded state.
 
-    Per unit of the mass c₀ that enters: a discounted flow lets in 1 - γ only, and may look balanced step
-    by step where all of that is lost. The exact refit makes this 0 for ν's own features, so others must
-    ask: random sines of the encoded state, each divided by its spread over the data. 0 only where every
-    state's flow is balanced.
+    The flow's violation is the root mean square over ψ of E[ψ(s̃_0)] + Σ w d^D (γψ(s̃') - ψ(s̃)) / c₀, each
+    divided by its spread over the data. It is per unit of the mass c₀ that enters: a discounted flow lets in
+    1 - γ only, and may look balanced step by step where all of that is lost. The exact refit makes it 0 for
+    ν's own features, so others must ask; it is 0 only where every state's flow is balanced.
     """
-    steps, encoder = data.steps, state.average.encoder
+    encoder = state.average.encoder
     directions, phases = jax.random.split(jax.random.key(TEST_SEED))
     slopes = jax.random.normal(directions, (encoder.features, TEST_FUNCTIONS), jnp.float32)
     shifts = jax.random.uniform(phases, (TEST_FUNCTIONS,), maxval=2 * jnp.pi)
+    return lambda observation, accrued, time: jnp.sin(encoder(observation, accrued, time) @ slopes + shifts)
 
-    def sines(observation: Array, accrued: Array, time: Array) -> Array:
-        return jnp.sin(encoder(observation, accrued, time) @ slopes + shifts)
+
+def _tests_at(
+    state: DualState, steps: Steps
+) -> tuple[Float[Array, "steps tests"], Float[Array, "steps tests"]]:
+    """ψ of every step's state and, on average, of where it leads."""
+    sines = _test_functions(state)
 
     def both(block: Steps) -> tuple[Array, Array]:
         here = jax.vmap(sines)(block.observation, block.accrued, block.time)
         return here, expected_next(sines, block)
 
     here, there = (w.reshape(-1, TEST_FUNCTIONS)[: steps.count] for w in jax.lax.map(both, blocks(steps)))
-    entering = cast(setting.flow.initial_weight, mass) * jnp.mean(here[data.initial], axis=0)
-    left_over = entering + mass @ (cast(setting.flow.discount, mass) * there - here)
-    unit = cast(setting.flow.initial_weight, mass) * (jnp.std(here, axis=0) + 1e-6)
-    return jnp.sqrt(jnp.mean(jnp.square(left_over / unit)))
+    return here, there

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Int, PRNGKeyArray
 
 from aetdice.algorithms.base import Algorithm, Hints, Weighing
-from aetdice.algorithms.diagnostics import diagnose_ratios
+from aetdice.algorithms.diagnostics import RatioDiagnostics, diagnose_ratios
 from aetdice.algorithms.dual import DiceHyper, DualSetting, DualState, init_dual, update_dual
 from aetdice.algorithms.refit import refit
 from aetdice.config import TrainingConfig
@@ -123,8 +123,8 @@ class Dice(Algorithm):
         length = (
             1 if data.breaks or data.steps.successors is not None else math.gcd(config.window, config.batch)
         )
-        windows = jax.random.randint(batch_key, (config.batch // length, 1), 0, data.steps.count)
-        rows = (windows + jnp.arange(length)[None]) % data.steps.count
+        windows = jax.random.randint(batch_key, (config.batch // length, 1), 0, data.count)
+        rows = (windows + jnp.arange(length)[None]) % data.count
         starts = jax.random.randint(start_key, (config.starts,), 0, data.initial.shape[0])
         return rows, data.initial[starts]
 
@@ -146,11 +146,13 @@ class Dice(Algorithm):
 
     def weigh(self, state: DualState, hyper: DiceHyper, data: DeviceData) -> Weighing:
         ratios = diagnose_ratios(state, hyper, data.segmented, self.setting)
-        metrics = {
-            "mass_range": jnp.stack([ratios.mass.min(), ratios.mass.max()]),
-            **{name: getattr(ratios, name) for name in METRICS},
-        }
-        return Weighing(data.onto_steps(ratios.sample_weights), metrics)
+        return Weighing(data.onto_steps(ratios.sample_weights), metrics_of(ratios))
+
+
+def metrics_of(ratios: RatioDiagnostics) -> dict[str, Array]:
+    """The numbers of the diagnostics."""
+    spread = jnp.stack([ratios.mass.min(), ratios.mass.max()])
+    return {"mass_range": spread, **{name: getattr(ratios, name) for name in METRICS}}
 
 
 def aetdice(horizon: int, config: TrainingConfig) -> Dice:

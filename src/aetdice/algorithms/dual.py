@@ -58,10 +58,13 @@ class DualState(NamedTuple):
 
 def init_dual(nu: Nu, hyper: DiceHyper, data: DeviceData, setting: DualSetting) -> DualState:
     """The slack starts at the behaviour's own expected utilities."""
-    mass = setting.flow.transition_weights(data.steps.weight)
-    return DualState(
-        nu, ADAM.init(eqx.filter(nu, eqx.is_inexact_array)), nu, _attained(hyper, data.steps, mass, setting)
-    )
+    slack = behaviour_utilities(hyper, data.steps, setting)
+    return DualState(nu, ADAM.init(eqx.filter(nu, eqx.is_inexact_array)), nu, slack)
+
+
+def behaviour_utilities(hyper: DiceHyper, steps: Steps, setting: DualSetting) -> Float[Array, " n"]:
+    """F(0) + Σ d^D r̃."""
+    return _attained(hyper, steps, setting.flow.transition_weights(steps.weight), setting)
 
 
 def update_dual(
@@ -77,7 +80,7 @@ def update_dual(
     batch, first = data.steps.take(rows.ravel()), data.steps.take(starts)
     progress = step / setting.config.steps
     beta = annealed_beta(hyper, progress, setting)
-    weights = _weights(batch, data.steps.count, setting)
+    weights = _weights(batch, data.count, setting)
     mu = multiplier(hyper.objective.aggregation, state.slack)
 
     def loss(nu: Nu) -> tuple[Float[Array, ""], Float[Array, "batch times"]]:

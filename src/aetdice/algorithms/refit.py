@@ -6,6 +6,8 @@ in float64 finds the best over the whole dataset. The constants make every time 
 mass, and the slack becomes what the ratios attain.
 """
 
+from collections.abc import Iterator
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,24 +16,95 @@ from jaxtyping import Array, Float, Int
 
 from aetdice.algorithms.dual import DiceHyper, DualSetting, DualState, expected_next, step_rewards
 from aetdice.data.device import DeviceData, Steps, blocks
+from aetdice.data.mapping import release, row_blocks, temporary
+from aetdice.data.stored import StoredSteps
 from aetdice.exact.differences import TimedDifferences
-from aetdice.exact.newton import LinearDual, minimise_dual
+from aetdice.exact.newton import LinearDual, PartedDual, minimise_dual
 from aetdice.networks import Nu
 from aetdice.objectives import in_float64
 
 TOLERANCE = 1e-7
 MAX_STEPS = 60
+SPOOLED = 1 << 17
+"""Steps that Newton's method looks at together where they stay on disk."""
 
 
 def refit(
     state: DualState, hyper: DiceHyper, data: DeviceData, setting: DualSetting, *, layer: bool
 ) -> DualState:
     """The averaged ν with its best constants and scale or last `layer`, and the slack that goes with it."""
-    nu = state.average
-    constants = nu.offsets.shape[0]
-    last = nu.net.weights[-1]
+    last = state.average.net.weights[-1]
     own, readout = (last, jnp.eye(last.shape[0])) if layer else (jnp.ones((1, 1)), last)
-    dual = _linear_dual(nu, readout, hyper, data, setting)
+    return _refitted(state, hyper, own, readout, _linear_dual(state.average, readout, hyper, data, setting))
+
+
+def refit_stored(state: DualState, hyper: DiceHyper, stored: StoredSteps, setting: DualSetting) -> DualState:
+    """`refit` of constants and scale over steps that stay on disk: what Newton's method needs is spooled."""
+    nu = state.average
+    readout = nu.net.weights[-1]
+    constants, objectives = nu.offsets.shape[0], state.slack.shape[0]
+    spool = temporary((stored.count, 5 + objectives), np.float32)
+    for part, steps in stored.blocks():
+        here, there = (f.reshape(-1)[: steps.count] for f in _features(nu, steps, readout))
+        mass, rewards = _weighed(hyper, steps, setting)
+        columns = (here, there, steps.time, steps.follows, mass, *rewards.T)
+        spool[part] = np.stack([np.asarray(column, np.float32) for column in columns], axis=1)
+        release(spool)
+    entering = [
+        np.asarray(_features(nu, first, readout)[0].reshape(-1)[: first.count], np.float64)
+        for first in stored.starts()
+    ]
+    initial = np.concatenate([[np.concatenate(entering).mean()], np.eye(constants)[0]])
+    zero = in_float64(hyper.objective.utility)(np.zeros(stored.accrued.shape[1]))
+    scale, discount = float(setting.flow.reward_scale), float(setting.flow.discount)
+
+    def load() -> Iterator[LinearDual]:
+        for _, rows in row_blocks(spool, SPOOLED):
+            here, there, time, follows, mass = rows.T[:5]
+            now, then = (np.minimum(t.astype(int), constants - 1) for t in (time, time + 1))
+            yield LinearDual(
+                differences=TimedDifferences(
+                    jnp.asarray(here)[None, :, None],
+                    jnp.asarray(there)[None, :, None],
+                    now,
+                    then,
+                    discount * follows.astype(np.float64),
+                    constants,
+                ),
+                initial=initial,
+                mass=mass.astype(np.float64),
+                rewards=scale * rows[:, 5:].astype(np.float64),
+                zero_utility=zero,
+                aggregation=hyper.objective.aggregation,
+                divergence=setting.divergence,
+                flow=setting.flow,
+            )
+
+    mean = float(np.mean([np.mean(part.mass) for part in load()]))
+    dual = PartedDual(
+        load, initial, mean, zero, hyper.objective.aggregation, setting.divergence, setting.flow
+    )
+    return _refitted(state, hyper, jnp.ones((1, 1)), readout, dual)
+
+
+@eqx.filter_jit
+def _weighed(
+    hyper: DiceHyper, steps: Steps, setting: DualSetting
+) -> tuple[Float[Array, " steps"], Float[Array, "steps n"]]:
+    """d^D and r̃ of every step."""
+    rewards = step_rewards(hyper.objective.utility, steps, setting.terminal_reward)
+    return setting.flow.transition_weights(steps.weight), rewards
+
+
+def _refitted(
+    state: DualState,
+    hyper: DiceHyper,
+    own: Float[Array, "f 1"],
+    readout: Float[Array, "h f"],
+    dual: LinearDual | PartedDual,
+) -> DualState:
+    """The best weights of what is read out, `own` at first, and constants."""
+    nu = state.average
     start = np.concatenate([own[:, 0], nu.net.biases[-1] + nu.offsets]).astype(np.float64)
     point = minimise_dual(
         dual,
@@ -42,7 +115,7 @@ def refit(
         tolerance=TOLERANCE,
         max_steps=MAX_STEPS,
     )
-    best, offsets = np.split(point.parameters.astype(np.float32), [start.size - constants])
+    best, offsets = np.split(point.parameters.astype(np.float32), [start.size - nu.offsets.shape[0]])
     refitted = eqx.tree_at(
         lambda n: (n.net.weights[-1], n.net.biases[-1], n.offsets),
         nu,

@@ -31,10 +31,25 @@ def cumulative_shares(weights: Float[np.ndarray, " steps"]) -> UInt32[np.ndarray
     if not np.all(np.isfinite(weights)) or weights.min() < 0 or not weights.any():
         raise InputError("the weights of steps must be finite, none negative and not all zero")
     shares = np.cumsum(weights.astype(np.float64))
-    return np.minimum(np.round(shares / shares[-1] * 2.0**32), 2.0**32 - 1).astype(np.uint32)
+    return in_units(shares, shares[-1])
+
+
+def in_units(shares: Float[np.ndarray, " steps"], total: float) -> UInt32[np.ndarray, " steps"]:
+    """Of the total, in units of 2⁻³²."""
+    return np.minimum(np.round(shares / total * 2.0**32), 2.0**32 - 1).astype(np.uint32)
 
 
 def sample_rows(cdf: UInt32[Array, " steps"], key: PRNGKeyArray, count: int) -> Int[Array, " count"]:
     """Rows drawn by the CDF; never one without a share, so no number lies beyond its end."""
-    uniform = jnp.minimum(jax.random.bits(key, (count,), jnp.uint32), cdf[-1] - 1)
+    uniform = jnp.minimum(sample_bits(key, count), cdf[-1] - 1)
     return jnp.searchsorted(cdf, uniform, side="right", method="scan_unrolled")
+
+
+def sample_bits(key: PRNGKeyArray, count: int) -> UInt32[Array, " count"]:
+    """The numbers that rows are drawn by."""
+    return jax.random.bits(key, (count,), jnp.uint32)
+
+
+def rows_of_bits(cdf: UInt32[np.ndarray, " steps"], bits: UInt32[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
+    """What `sample_rows` draws by these numbers, on the host."""
+    return np.searchsorted(cdf, np.minimum(bits, cdf[-1] - 1), side="right")

@@ -10,9 +10,11 @@ import tyro
 from rich.console import Console
 from rich.text import Text
 
-from aetdice.data import FORMATS, Columns
+from aetdice.data import FORMATS, Columns, Episodes
 from aetdice.data.doctor import Report, examine
 from aetdice.data.mending import mend
+from aetdice.data.readers.arrays import Store
+from aetdice.data.store import load_episodes, load_facts
 from aetdice.datasets import load_dataset
 from aetdice.errors import InputError
 
@@ -63,18 +65,34 @@ class Convert:
     to: Literal[*FORMATS] | None = None  # type: ignore[valid-type]
     """The target's format, where its name does not tell; minari takes an id like shifts/log-v0."""
 
+    append: bool = False
+    """Add the episodes to a native store that is there already, in its coding."""
+
     def run(self) -> None:
         target = Path(self.target)
+        if self.append:
+            self.add_to(target)
+            return
         if target.exists():
-            raise InputError(f"{target} exists; delete it or choose another name")
+            raise InputError(f"{target} exists; delete it or choose another name, or --append to a store")
         name = self.to or SUFFIXES.get(target.suffix.lower())
         if name is None:
             raise InputError(f"{target} has no suffix that names a format; say --to {' | '.join(FORMATS)}")
-        arguments: dict[str, Any] = {} if self.horizon is None else {"horizon": self.horizon}
-        dataset = load_dataset(self.source, **self.log.given(), **arguments)
+        dataset = self.load(self.log.ends)
         FORMATS[name].write(target, dataset)
         show(*dataset.notes)
         print(f"written: {target} ({name})")
+
+    def add_to(self, store: Path) -> None:
+        """Append to a store; ends are read as it has them unless said otherwise."""
+        dataset = self.load(self.log.ends or load_facts(store).get("ends"))
+        Store().append(store, dataset)
+        show(*dataset.notes)
+        print(f"appended to {store}: {len(dataset):,} episodes; it has {len(load_episodes(store)):,} now")
+
+    def load(self, ends: str | None) -> Episodes:
+        arguments: dict[str, Any] = {} if self.horizon is None else {"horizon": self.horizon}
+        return load_dataset(self.source, **{**self.log.given(), "ends": ends}, **arguments)
 
 
 @dataclass(frozen=True)

@@ -151,6 +151,8 @@ class TrainerConfig:
     """Of products in updates, where a device offers a choice; lower ones are too coarse for β below 1e-3."""
     chunk: int = 500
     """Updates between metrics and checkpoints."""
+    streaming: bool | None = None
+    """Leave data on disk, read ahead of the updates; by default stores above 1 GiB, where possible."""
 
     def __post_init__(self) -> None:
         settle(self, "trainer")

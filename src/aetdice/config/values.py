@@ -38,7 +38,7 @@ def parsed(text: str, kind: Any) -> Any:
     readers: dict[Any, Callable[[str], Any]] = {
         int: int,
         float: float,
-        bool: lambda word: {"true": True, "false": False}.get(word.lower(), word),
+        bool: lambda word: {"true": True, "false": False}[word.lower()],
         types.NoneType: lambda word: None if word.lower() == "none" else int("no"),
     }
     for option in _options(kind):
@@ -48,7 +48,7 @@ def parsed(text: str, kind: Any) -> Any:
         if option in readers:
             try:
                 return readers[option](text)
-            except ValueError:
+            except (KeyError, ValueError):
                 continue
     return text
 

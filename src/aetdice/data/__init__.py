@@ -1,5 +1,6 @@
 """Episodes, their augmentation by accrued reward and time, and where they are kept."""
 
+from aetdice.data.appending import append_episodes
 from aetdice.data.augmentation import (
     Transitions,
     accrue,
@@ -25,6 +26,7 @@ __all__ = [
     "Transform",
     "Transitions",
     "accrue",
+    "append_episodes",
     "augment",
     "censoring_weights",
     "coding_from",

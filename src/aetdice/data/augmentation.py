@@ -71,10 +71,35 @@ def transformed_rewards(
 
 def accrue(episodes: Episodes) -> tuple[Float[np.ndarray, "steps m"], Float[np.ndarray, "steps m"]]:
     """R_acc before and after every step, summed in the order the rewards came."""
-    after = np.concatenate([np.cumsum(episode.rewards, axis=0) for episode in episodes])
+    after = _accrued_after(episodes.rewards, episodes.lengths)
     before = np.roll(after, 1, axis=0)
     before[episodes.starts] = 0
     return before, after
+
+
+def accrued_at_frames(
+    rewards: Float[np.ndarray, "steps m"], lengths: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, "frames m"]:
+    """R_acc at every observation of consecutive episodes, the one after the last step included."""
+    first = np.cumsum(lengths) - lengths + np.arange(len(lengths))
+    found = np.empty((len(rewards) + len(lengths), rewards.shape[1]))
+    found[first] = 0
+    after = np.ones(len(found), bool)
+    after[first] = False
+    found[after] = _accrued_after(rewards, lengths)
+    return found
+
+
+def _accrued_after(
+    rewards: Float[np.ndarray, "steps m"], lengths: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, "steps m"]:
+    ends = np.cumsum(lengths).tolist()
+    return np.concatenate(
+        [
+            np.cumsum(rewards[end - length : end], axis=0)
+            for end, length in zip(ends, lengths.tolist(), strict=True)
+        ]
+    )
 
 
 def censoring_weights(episodes: Episodes, horizon: int) -> Float[np.ndarray, " horizon"]:

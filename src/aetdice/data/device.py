@@ -86,8 +86,15 @@ class DeviceData(eqx.Module):
     """Whether some episode stops where something would follow: its successor is not the next row."""
     recorded: int = eqx.field(static=True, default=0)
     """How many of the steps were recorded; those of episodes joined from parts come after them."""
+    rows: int | None = eqx.field(static=True, default=None)
+    """How many steps there are, where `steps` are only some of them."""
     segments: "Segments | None" = None
     """The same data as n-step transitions, where n is more than 1."""
+
+    @property
+    def count(self) -> int:
+        """How many steps there are."""
+        return self.steps.count if self.rows is None else self.rows
 
     @property
     def behaviour(self) -> Float[Array, " steps"]:

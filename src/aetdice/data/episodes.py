@@ -11,9 +11,8 @@ from jaxtyping import Bool, Float, Int, Shaped
 
 from aetdice.data.coding import Coding
 from aetdice.data.ends import Ends
+from aetdice.data.mapping import BLOCK, release, row_blocks
 from aetdice.errors import InputError
-
-BLOCK = 1 << 16
 
 
 class Episode(NamedTuple):
@@ -95,9 +94,9 @@ class Episodes:
         frames = np.repeat(self.starts[rows] + rows, lengths + 1) + inside
         return replace(
             self,
-            observations=self.observations[frames],
-            actions=self.actions[steps],
-            rewards=self.rewards[steps],
+            observations=_rows(self.observations, frames),
+            actions=_rows(self.actions, steps),
+            rewards=_rows(self.rewards, steps),
             lengths=lengths,
             terminated=self.terminated[rows],
             truncated=self.truncated[rows],
@@ -147,6 +146,13 @@ class Episodes:
         running[final], running[final + 1] = False, False
         return any(not np.isin(column[running], np.unique(column[final])).any() for column in frames.T)
 
+    def runs(self) -> Iterator[tuple[int, int]]:
+        """Runs of consecutive episodes, from and to, with about a block of steps each."""
+        ends = self.starts + self.lengths
+        full = np.searchsorted(ends, np.arange(BLOCK, self.steps + BLOCK, BLOCK)) + 1
+        edges = np.unique(np.minimum(full, len(self))).tolist()
+        return zip([0, *edges[:-1]], edges, strict=True)
+
     @property
     def steps(self) -> int:
         return len(self.rewards)
@@ -154,7 +160,9 @@ class Episodes:
     @property
     def returns(self) -> Float[np.ndarray, "n m"]:
         """R of every episode."""
-        return np.add.reduceat(self.rewards, self.starts, axis=0)
+        found = np.add.reduceat(self.rewards, self.starts, axis=0)
+        release(self.rewards)
+        return found
 
     @functools.cached_property
     def sha256(self) -> str:
@@ -170,8 +178,15 @@ class Episodes:
         )
         for array in recorded:
             digest.update(f"{array.dtype.str}{array.shape}".encode())
-            digest.update(np.ascontiguousarray(array).data)
+            for _, rows in row_blocks(array):
+                digest.update(np.ascontiguousarray(rows).data)
         return digest.hexdigest()
+
+
+def _rows(array: Shaped[np.ndarray, "all *s"], rows: Int[np.ndarray, " k"]) -> Shaped[np.ndarray, "k *s"]:
+    found = array[rows]
+    release(array)
+    return found
 
 
 def read_episode(episode: Episode, index: int) -> Episode:
@@ -250,8 +265,8 @@ def _check_finite(
 ) -> None:
     if not np.issubdtype(values.dtype, np.floating):
         return
-    for first in range(0, len(values), BLOCK):  # in blocks: the values may be larger than the memory
-        finite = np.isfinite(values[first : first + BLOCK])
+    for first, rows in row_blocks(values):  # the values may be larger than the memory
+        finite = np.isfinite(rows)
         if not np.all(finite):
             row, *column = np.argwhere(~finite)[0]
             _refuse(episodes, part, values, starts, int(row) + first, column)

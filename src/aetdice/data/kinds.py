@@ -81,18 +81,18 @@ def actions_of(
     """Classes if every column has some, vectors if none has."""
     labels, plain = _marked(recording, "categories"), _marked(recording, "numbers")
     loaded: list[Column] = []
+    classes: list[bool] = []
     for named in recording.actions:
         column = named.load()
         _check(recording, f"action {named.name!r}", column, recording.lengths)
         if column.categories is not None:
             check_category(column, named.name, partial(_step, recording), named.name in labels)
         used = column.values if layout.steps is None else column.values[layout.steps]
-        loaded.append(Column(used, column.categories))
+        marked = column.categories is not None or named.name in labels
+        classes.append(marked or (named.name not in plain and _has_classes(used)))
+        # Numbers need no more than they will have: several columns are in memory here.
+        loaded.append(Column(used if classes[-1] else used.astype(np.float32), column.categories))
     names = [each.name for each in recording.actions]
-    classes = [
-        column.categories is not None or name in labels or (name not in plain and _has_classes(column.values))
-        for name, column in zip(names, loaded, strict=True)
-    ]
     if not any(classes) or (not all(classes) and not any(column.categories for column in loaded)):
         vectors = np.stack([column.values for column in loaded], axis=1, dtype=np.float32, casting="unsafe")
         return vectors, None, f"actions: vectors of {len(names)} numbers"

@@ -18,11 +18,12 @@ LOOKED_AT = 20
 def near_steps(episodes: Episodes) -> tuple[Int[np.ndarray, " asked"], Int[np.ndarray, " asked"]]:
     """Some steps, and for each one that was taken near it, drawn from another episode's."""
     rng = np.random.default_rng(0)
-    frames = episodes.observations.reshape(len(episodes.observations), -1)[frames_before(episodes)]
-    spread = frames.std(axis=0)
-    places = frames / np.where(spread > 1e-9, spread, 1.0)
     asked, known = (rng.permutation(episodes.steps)[:count] for count in (ASKED, KNOWN))
-    near = known[cKDTree(places[known]).query(places[asked], min(LOOKED_AT, len(known)))[1]]
+    flat = episodes.observations.reshape(len(episodes.observations), -1)
+    there, places = (flat[frames_before(episodes)[rows]].astype(np.float64) for rows in (asked, known))
+    spread = places.std(axis=0)
+    spread = np.where(spread > 1e-9, spread, 1.0)
+    near = known[cKDTree(places / spread).query(there / spread, min(LOOKED_AT, len(known)))[1]]
     near = near.reshape(len(asked), -1)
     episode = np.repeat(np.arange(len(episodes)), episodes.lengths)
     others = episode[near] != episode[asked][:, None]

@@ -5,6 +5,10 @@ observations.npy    (steps + episodes, …)
 actions.npy         (steps, …)
 rewards.npy         (steps, objectives), float64
 lengths.npy, terminated.npy, truncated.npy    one entry per episode
+
+Episodes that were appended (`data/appending.py`) are further shards: rows at the end of every array, each
+with a SHA-256 of its own. A store of one shard has version 1; of several 2, whose arrays have the rows that
+the manifest says: the header of a file counts those of the first shard.
 """
 
 import hashlib
@@ -15,17 +19,21 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from jaxtyping import Shaped
 
-from aetdice.data.episodes import Episode, Episodes, check_alike, read_episode
+from aetdice.data.episodes import Episode, Episodes
+from aetdice.data.shards import digest, shards_of, write_shard
 from aetdice.errors import InputError
 
 FORMAT = "aetdice-episodes"
-VERSION = 1
+WHOLE, SHARDED = 1, 2
+"""Versions: of a store that was written at once, and of one with shards."""
 MANIFEST = "manifest.json"
+APPENDING = ".appending"
+"""While this file is there, arrays may be longer than the manifest says; the rest does not count."""
 ARRAYS = ("observations", "actions", "rewards", "lengths", "terminated", "truncated")
 VERIFIED_BYTES = 1 << 30
 """Stores up to this size are hashed whenever they are loaded, unless told otherwise."""
@@ -51,9 +59,9 @@ def save_episodes(
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     try:
-        width = _write_arrays(partial, episodes)
+        width = write_shard(partial, episodes)
         names = tuple(objectives or (f"r{i}" for i in range(width)))
-        _episodes(partial, names)
+        map_episodes(partial, names)
         _write_manifest(partial, names, facts or {})
         os.chmod(partial, 0o755)
         os.rename(partial, path)
@@ -68,103 +76,56 @@ def load_episodes(path: str | Path, *, verify: bool | None = None) -> Episodes:
     1 GiB. Sizes, shapes and types are always compared.
     """
     path = Path(path)
-    manifest = _manifest(path)
-    total = sum(entry["bytes"] for entry in manifest["arrays"].values())
+    manifest = read_manifest(path)
+    try:
+        return _checked(path, manifest, verify)
+    except InputError:
+        if read_manifest(path) == manifest:
+            raise
+    return load_episodes(path, verify=verify)  # a writer was done in the middle of it
+
+
+def _checked(path: Path, manifest: Mapping[str, Any], verify: bool | None) -> Episodes:
+    arrays = manifest["arrays"]
+    total = sum(entry["bytes"] for entry in arrays.values())
     for name in ARRAYS:
-        _check_file(path / f"{name}.npy", manifest["arrays"][name])
+        _check_file(path / f"{name}.npy", arrays[name])
     if verify or (verify is None and total <= VERIFIED_BYTES):
         for name in ARRAYS:
-            if _digest(path / f"{name}.npy") != manifest["arrays"][name]["sha256"]:
-                raise _damaged(path / f"{name}.npy", "its SHA-256 is not the manifest's")
+            _check_digests(path / f"{name}.npy", arrays[name])
     try:
-        return _episodes(path, tuple(manifest["objectives"]))
+        return map_episodes(path, tuple(manifest["objectives"]), arrays)
     except InputError as error:
-        raise _damaged(path, str(error)) from error
+        raise damaged(path, str(error)) from error
 
 
 def load_facts(path: str | Path) -> dict[str, Any]:
     """What was recorded about a store's episodes."""
-    return _manifest(Path(path))["facts"]
+    return read_manifest(Path(path))["facts"]
 
 
 # Writing.
 
 
-class _Rows:
-    """An .npy file that grows by rows; its header leaves room for the final count."""
-
-    def __init__(self, path: Path, first: Shaped[np.ndarray, "rows *s"]) -> None:
-        self._file: BinaryIO = path.open("w+b")
-        self._dtype, self._shape, self._count = first.dtype, first.shape[1:], 0
-        self._header()
-
-    def append(self, rows: Shaped[np.ndarray, "rows *s"]) -> None:
-        self._file.write(np.ascontiguousarray(rows, dtype=self._dtype).data)
-        self._count += len(rows)
-
-    def close(self) -> None:
-        self._file.seek(0)
-        self._header()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-
-    def _header(self) -> None:
-        entries = {
-            "descr": np.lib.format.dtype_to_descr(self._dtype),
-            "fortran_order": False,
-            "shape": (self._count, *self._shape),
-        }
-        np.lib.format.write_array_header_1_0(self._file, entries)
-
-
-def _write_arrays(folder: Path, episodes: Iterable[Episode]) -> int:
-    """Write every array of a store; returns the number of objectives."""
-    files: dict[str, _Rows] = {}
-    first: Episode | None = None
-    try:
-        for index, given in enumerate(episodes):
-            episode = read_episode(given, index)
-            first = episode if first is None else first
-            check_alike(index, episode, first)
-            for name, rows in _rows(episode).items():
-                if name not in files:
-                    files[name] = _Rows(folder / f"{name}.npy", rows)
-                files[name].append(rows)
-    finally:
-        for file in files.values():
-            file.close()
-    if first is None:
-        raise InputError("a dataset needs at least one episode")
-    return int(first.rewards.shape[1])
-
-
-def _rows(episode: Episode) -> dict[str, Shaped[np.ndarray, "rows *s"]]:
-    return {
-        "observations": episode.observations,
-        "actions": episode.actions,
-        "rewards": episode.rewards,
-        "lengths": np.array([len(episode.rewards)], dtype=np.int64),
-        "terminated": np.array([episode.terminated], dtype=bool),
-        "truncated": np.array([episode.truncated], dtype=bool),
-    }
-
-
 def _write_manifest(folder: Path, objectives: tuple[str, ...], facts: Mapping[str, Any]) -> None:
     content: dict[str, Any] = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": WHOLE,
         "written_by": {"aetdice": _release(), "numpy": np.__version__},
         "objectives": list(objectives),
         "facts": dict(facts),
         "arrays": {name: _entry(folder / f"{name}.npy") for name in ARRAYS},
     }
+    write_signed(folder / MANIFEST, content)
+
+
+def write_signed(path: Path, content: dict[str, Any]) -> None:
+    """A manifest with its own SHA-256, on the disk when this returns."""
     try:
-        content["sha256"] = _signature(content)
-        text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+        text = json.dumps({**content, "sha256": _signature(content)}, indent=2, allow_nan=False) + "\n"
     except (TypeError, ValueError) as error:
         raise InputError(f"the facts of a store must be JSON: {error}") from error
-    with (folder / MANIFEST).open("w", encoding="utf-8") as file:
+    with path.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
@@ -178,62 +139,86 @@ def _release() -> str:
 
 
 def _entry(path: Path) -> dict[str, Any]:
-    array = np.load(path, mmap_mode="r", allow_pickle=False)
-    return {
-        "shape": list(array.shape),
-        "dtype": array.dtype.str,
-        "bytes": path.stat().st_size,
-        "sha256": _digest(path),
-    }
+    array, size = np.load(path, mmap_mode="r", allow_pickle=False), path.stat().st_size
+    with path.open("rb") as file:
+        found = digest(file, size)
+    return {"shape": list(array.shape), "dtype": array.dtype.str, "bytes": size, "sha256": found}
 
 
 # Reading.
 
 
-def _episodes(folder: Path, objectives: tuple[str, ...]) -> Episodes:
-    """The arrays of a folder; the large ones stay on disk."""
-    arrays: dict[str, Any] = {name: _map(folder / f"{name}.npy") for name in ARRAYS}
+def map_episodes(
+    folder: Path, objectives: tuple[str, ...], entries: Mapping[str, Any] | None = None
+) -> Episodes:
+    """The arrays of a folder; the large ones stay on disk. `entries` of a manifest count all shards."""
+    arrays: dict[str, Any] = {
+        name: _map(folder / f"{name}.npy", None if entries is None else entries[name]) for name in ARRAYS
+    }
     for name in ("lengths", "terminated", "truncated"):
         arrays[name] = np.array(arrays[name])
     return Episodes(**arrays, objectives=objectives)
 
 
-def _map(path: Path) -> Shaped[np.ndarray, "..."]:
-    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+def _map(path: Path, entry: Mapping[str, Any] | None) -> Shaped[np.ndarray, "..."]:
+    first = np.load(path, mmap_mode="r", allow_pickle=False)
+    if entry is None or "shards" not in entry:
+        return np.asarray(first)
+    shape = tuple(entry["shape"])
+    return np.asarray(np.memmap(path, first.dtype, "r", offset=first.offset, shape=shape))
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What a store says of itself; `InputError` if it is none or was changed."""
     path = folder / MANIFEST
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise InputError(f"{folder} is not an episode store: it has no {MANIFEST}") from error
     except (OSError, ValueError) as error:
-        raise _damaged(path, f"it is not readable JSON ({error})") from error
+        raise damaged(path, f"it is not readable JSON ({error})") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError(f"{path} does not describe an episode store")
-    if content.get("version") != VERSION:
+    if content.get("version") not in (WHOLE, SHARDED):
         raise InputError(
-            f"{path} has version {content.get('version')}, but this release reads version {VERSION}; "
+            f"{path} has version {content.get('version')}, but this release reads versions up to {SHARDED}; "
             "read it with the release that wrote it"
         )
     if content.pop("sha256", None) != _signature(content) or set(content["arrays"]) != set(ARRAYS):
-        raise _damaged(path, "its SHA-256 is not its own")
+        raise damaged(path, "its SHA-256 is not its own")
     return content
 
 
 def _check_file(path: Path, entry: Mapping[str, Any]) -> None:
     """The file is there, whole, and the array that the manifest describes."""
     if not path.is_file():
-        raise _damaged(path, "it is missing")
-    if path.stat().st_size != entry["bytes"]:
-        raise _damaged(path, f"it has {path.stat().st_size} bytes instead of {entry['bytes']}")
+        raise damaged(path, "it is missing")
+    size, expected = path.stat().st_size, entry["bytes"]
+    if size < expected or (size > expected and not (path.parent / APPENDING).exists()):
+        raise damaged(path, f"it has {size} bytes instead of {expected}{_cut_shards(entry, size)}")
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # NumPy's header reader raises a tokenizer's errors, too
-        raise _damaged(path, f"it is not an array ({error})") from error
-    if list(array.shape) != entry["shape"] or array.dtype.str != entry["dtype"]:
-        raise _damaged(path, "its shape or type is not the manifest's")
+        raise damaged(path, f"it is not an array ({error})") from error
+    shape = [shards_of(entry)[0]["rows"], *entry["shape"][1:]]
+    if list(array.shape) != shape or array.dtype.str != entry["dtype"]:
+        raise damaged(path, "its shape or type is not the manifest's")
+
+
+def _cut_shards(entry: Mapping[str, Any], size: int) -> str:
+    """Which shards a shorter file has lost."""
+    ends = np.cumsum([shard["bytes"] for shard in shards_of(entry)])
+    lost = int(np.sum(ends > size))
+    return f", and so {lost} of its {len(ends)} shards are not whole" if lost and len(ends) > 1 else ""
+
+
+def _check_digests(path: Path, entry: Mapping[str, Any]) -> None:
+    shards = shards_of(entry)
+    with path.open("rb") as file:
+        for index, shard in enumerate(shards):
+            which = f" of shard {index + 1} of {len(shards)}" if len(shards) > 1 else ""
+            if digest(file, shard["bytes"]) != shard["sha256"]:
+                raise damaged(path, f"its SHA-256{which} is not the manifest's")
 
 
 def _signature(content: Mapping[str, Any]) -> str:
@@ -241,10 +226,6 @@ def _signature(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _damaged(path: Path, what: str) -> InputError:
+def damaged(path: Path, what: str) -> InputError:
+    """That a file is not what was written."""
     return InputError(f"{path} is damaged: {what}; copy or collect the dataset again")

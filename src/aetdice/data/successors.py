@@ -90,6 +90,12 @@ def _distinct(
 
 def _numbered(*parts: Episodes) -> list[Int[np.ndarray, " steps"]] | None:
     """The same number for the same observation and action; None if they are not whole numbers."""
+    if not all(
+        np.issubdtype(array.dtype, np.integer)
+        for part in parts
+        for array in (part.observations, part.actions)
+    ):
+        return None  # before any of it is copied
     columns = [np.column_stack([_before(part), part.actions.reshape(part.steps, -1)]) for part in parts]
     numbers = number_rows(np.concatenate(columns))
     return None if numbers is None else np.split(numbers, np.cumsum([part.steps for part in parts])[:-1])

@@ -1,6 +1,6 @@
 """The flow, the residual and the dual loss: one equation per function."""
 
 from aetdice.dice.flow import Discounted, FiniteHorizon, Flow
-from aetdice.dice.loss import dual_loss, ratio, residual
+from aetdice.dice.loss import dual_loss, ratio, regulariser, residual
 
-__all__ = ["Discounted", "FiniteHorizon", "Flow", "dual_loss", "ratio", "residual"]
+__all__ = ["Discounted", "FiniteHorizon", "Flow", "dual_loss", "ratio", "regulariser", "residual"]

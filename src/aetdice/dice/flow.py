@@ -35,6 +35,21 @@ class Flow(eqx.Module):
         """d^D of each stored step, from its weight within the episodes' mass."""
 
     @abc.abstractmethod
+    def sums(self, values: Float[Array, "steps *v"], time: Int[Array, " steps"]) -> Float[Array, "parts *v"]:
+        """Sums over the steps of each part that must conserve mass by itself."""
+
+    @abc.abstractmethod
+    def violation(self, total: Float[Array, " parts"], ended: Float[Array, " parts"]) -> Float[Array, ""]:
+        """How far w·d^D is from conserving mass, from its sums and from those of what terminates."""
+
+    @abc.abstractmethod
+    def factors(self, total: Float[Array, " parts"], ended: Float[Array, " parts"]) -> Float[Array, " parts"]:
+        """What every part of w·d^D is to be scaled by, so that it conserves mass."""
+
+    @abc.abstractmethod
+    def at(self, factors: Float[Array, " parts"], time: Int[Array, " steps"]) -> Float[Array, " steps"]:
+        """The factor of every step."""
+
     def mass_violation(
         self,
         mass: Float[Array, " steps"],
@@ -42,8 +57,8 @@ class Flow(eqx.Module):
         terminates: Float[Array, " steps"],
     ) -> Float[Array, ""]:
         """How far w·d^D is from conserving mass: a convergence test that needs no reference."""
+        return self.violation(self.sums(mass, time), self.sums(terminates * mass, time))
 
-    @abc.abstractmethod
     def balance(
         self,
         mass: Float[Array, " steps"],
@@ -51,6 +66,8 @@ class Flow(eqx.Module):
         terminates: Float[Array, " steps"],
     ) -> Float[Array, " steps"]:
         """w·d^D with every part that must conserve mass scaled until it does."""
+        factors = self.factors(self.sums(mass, time), self.sums(terminates * mass, time))
+        return mass * self.at(factors, time)
 
 
 class FiniteHorizon(Flow):
@@ -73,35 +90,27 @@ class FiniteHorizon(Flow):
     def transition_weights(self, per_episode: Float[Array, " steps"]) -> Float[Array, " steps"]:
         return per_episode
 
-    def mass_violation(
-        self,
-        mass: Float[Array, " steps"],
-        time: Int[Array, " steps"],
-        terminates: Float[Array, " steps"],
-    ) -> Float[Array, ""]:
+    def sums(self, values: Float[Array, "steps *v"], time: Int[Array, " steps"]) -> Float[Array, "parts *v"]:
+        """By time."""
+        return jax.ops.segment_sum(values, time, self.horizon)
+
+    def violation(self, total: Float[Array, " parts"], ended: Float[Array, " parts"]) -> Float[Array, ""]:
         """max_t |c_t - expected|, c_0 = 1 and c_{t+1} = c_t - (mass that terminates at t)."""
-        total = jax.ops.segment_sum(mass, time, self.horizon)
-        ended = jax.ops.segment_sum(terminates * mass, time, self.horizon)
         expected = jnp.concatenate([jnp.ones_like(total[:1]), total[:-1] - ended[:-1]])
         return jnp.max(jnp.abs(total - expected))
 
-    def balance(
-        self,
-        mass: Float[Array, " steps"],
-        time: Int[Array, " steps"],
-        terminates: Float[Array, " steps"],
-    ) -> Float[Array, " steps"]:
+    def factors(self, total: Float[Array, " parts"], ended: Float[Array, " parts"]) -> Float[Array, " parts"]:
         """One factor per time step, so that c_0 = 1 and c_{t+1} = c_t - (mass that terminates at t)."""
-        total = jax.ops.segment_sum(mass, time, self.horizon)
-        ended = jax.ops.segment_sum(terminates * mass, time, self.horizon)
 
         def step(expected: Array, sums: tuple[Array, Array]) -> tuple[Array, Array]:
             here, ends = sums
             factor = jnp.where(here > 0, expected / jnp.where(here > 0, here, 1), 0)
             return expected - factor * ends, factor
 
-        _, factors = jax.lax.scan(step, jnp.ones((), mass.dtype), (total, ended))
-        return mass * factors[time]
+        return jax.lax.scan(step, jnp.ones((), total.dtype), (total, ended))[1]
+
+    def at(self, factors: Float[Array, " parts"], time: Int[Array, " steps"]) -> Float[Array, " steps"]:
+        return factors[time]
 
 
 class Discounted(Flow):
@@ -131,26 +140,23 @@ class Discounted(Flow):
     def transition_weights(self, per_episode: Float[Array, " steps"]) -> Float[Array, " steps"]:
         return jnp.full_like(per_episode, 1 / per_episode.shape[0])
 
-    def mass_violation(
-        self,
-        mass: Float[Array, " steps"],
-        time: Int[Array, " steps"],
-        terminates: Float[Array, " steps"],
-    ) -> Float[Array, ""]:
-        """|E[w] - γ E[w · not terminal] - (1 - γ)| / (1 - γ): per unit of mass that enters, as above."""
+    def sums(self, values: Float[Array, "steps *v"], time: Int[Array, " steps"]) -> Float[Array, "parts *v"]:
+        """Over all steps."""
         del time
-        gamma = jnp.asarray(self.gamma, mass.dtype)
-        kept = jnp.sum(mass) - gamma * jnp.sum((1 - terminates) * mass)
-        return jnp.abs(kept / (1 - gamma) - 1)
+        return jnp.sum(values, axis=0, keepdims=True)
 
-    def balance(
-        self,
-        mass: Float[Array, " steps"],
-        time: Int[Array, " steps"],
-        terminates: Float[Array, " steps"],
-    ) -> Float[Array, " steps"]:
+    def violation(self, total: Float[Array, " parts"], ended: Float[Array, " parts"]) -> Float[Array, ""]:
+        """|E[w] - γ E[w · not terminal] - (1 - γ)| / (1 - γ): per unit of mass that enters, as above."""
+        gamma = jnp.asarray(self.gamma, total.dtype)
+        return jnp.abs(self._kept(total, ended) / (1 - gamma) - 1)
+
+    def factors(self, total: Float[Array, " parts"], ended: Float[Array, " parts"]) -> Float[Array, " parts"]:
         """One factor for all, so that E[w] - γ E[w · not terminal] = 1 - γ."""
-        del time
-        gamma = jnp.asarray(self.gamma, mass.dtype)
-        kept = jnp.sum(mass) - gamma * jnp.sum((1 - terminates) * mass)
-        return mass * jnp.where(kept > 0, (1 - gamma) / jnp.where(kept > 0, kept, 1), 0)
+        gamma, kept = jnp.asarray(self.gamma, total.dtype), self._kept(total, ended)
+        return jnp.where(kept > 0, (1 - gamma) / jnp.where(kept > 0, kept, 1), 0)[None]
+
+    def at(self, factors: Float[Array, " parts"], time: Int[Array, " steps"]) -> Float[Array, " steps"]:
+        return jnp.broadcast_to(factors, time.shape)
+
+    def _kept(self, total: Float[Array, " parts"], ended: Float[Array, " parts"]) -> Float[Array, ""]:
+        return total[0] - jnp.asarray(self.gamma, total.dtype) * (total - ended)[0]

@@ -26,6 +26,17 @@ def ratio(
     return divergence.ratio(residuals / cast(beta, residuals))
 
 
+def regulariser(
+    residuals: Float[Array, " steps"],
+    weights: Float[Array, " steps"],
+    beta: Parameter,
+    divergence: Divergence,
+) -> Float[Array, ""]:
+    """Σ d^D βφ*₊(e/β): the part of the dual loss that sums over steps."""
+    scale = cast(beta, residuals)
+    return weights @ (scale * divergence.conjugate(residuals / scale))
+
+
 def dual_loss(
     initial_nu: Float[Array, " starts"],
     residuals: Float[Array, " steps"],
@@ -46,7 +57,6 @@ def dual_loss(
     divide by the number of episodes, not of steps: D9 of docs/paper.md (paper: eq:aetdice_dual_final).
     """
     mu = multiplier(aggregation, slack)
-    scale = cast(beta, residuals)
     entering = cast(flow.initial_weight, initial_nu) * (initial_weights @ initial_nu)
-    regularised = weights @ (scale * divergence.conjugate(residuals / scale))
+    regularised = regulariser(residuals, weights, beta, divergence)
     return entering + regularised + jnp.dot(mu, zero_utility) + slack_conjugate(aggregation, slack)

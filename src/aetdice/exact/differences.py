@@ -1,6 +1,7 @@
 """γφ(s̃') - φ(s̃) for every step: sparse for tables, dense for the features of a network."""
 
 import abc
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,10 +26,12 @@ class Differences(abc.ABC):
         """Aᵀ Y."""
 
     @abc.abstractmethod
-    def solve(
-        self, weight: Float[np.ndarray, " steps"], damping: float, right: Float[np.ndarray, "p c"]
-    ) -> Float[np.ndarray, "p c"]:
-        """(Aᵀ diag(weight) A + damping)⁻¹ right."""
+    def gram(self, weight: Float[np.ndarray, " steps"]) -> Any:
+        """Aᵀ diag(weight) A, which `solve` takes; grams of parts of the steps may be added up."""
+
+    @abc.abstractmethod
+    def solve(self, gram: Any, damping: float, right: Float[np.ndarray, "p c"]) -> Float[np.ndarray, "p c"]:
+        """(gram + damping)⁻¹ right."""
 
 
 class SparseDifferences(Differences):
@@ -43,11 +46,11 @@ class SparseDifferences(Differences):
     def transposed_times(self, columns: Float[np.ndarray, "steps c"]) -> Float[np.ndarray, "p c"]:
         return self.matrix.T @ columns
 
-    def solve(
-        self, weight: Float[np.ndarray, " steps"], damping: float, right: Float[np.ndarray, "p c"]
-    ) -> Float[np.ndarray, "p c"]:
-        system = self.matrix.T @ sp.diags_array(weight) @ self.matrix
-        return splu((system + sp.diags_array(np.full(right.shape[0], damping))).tocsc()).solve(right)
+    def gram(self, weight: Float[np.ndarray, " steps"]) -> Any:
+        return self.matrix.T @ sp.diags_array(weight) @ self.matrix
+
+    def solve(self, gram: Any, damping: float, right: Float[np.ndarray, "p c"]) -> Float[np.ndarray, "p c"]:
+        return splu((gram + sp.diags_array(np.full(right.shape[0], damping))).tocsc()).solve(right)
 
 
 class TimedDifferences(Differences):
@@ -85,14 +88,14 @@ class TimedDifferences(Differences):
         )
         return np.concatenate(sums)
 
-    def solve(
-        self, weight: Float[np.ndarray, " steps"], damping: float, right: Float[np.ndarray, "p c"]
-    ) -> Float[np.ndarray, "p c"]:
+    def gram(self, weight: Float[np.ndarray, " steps"]) -> Float[np.ndarray, "p p"]:
         features, cross, constants = in_float64(_gram)(
             self.blocks, *self.times_of, self.follows, self._padded(weight), np.zeros(self.constants)
         )
-        system = np.block([[features, cross.T], [cross, constants]])
-        size = right.shape[0]
+        return np.block([[features, cross.T], [cross, constants]])
+
+    def solve(self, gram: Any, damping: float, right: Float[np.ndarray, "p c"]) -> Float[np.ndarray, "p c"]:
+        system, size = np.array(gram), right.shape[0]
         system[np.diag_indices(size)] += damping + 1e-12 * np.trace(system) / size
         return scipy.linalg.solve(system, right, assume_a="pos")
 

@@ -7,14 +7,16 @@ form, with μ = ∇G(k) and H = ∇²G(k): ∂L/∂θ is the flow's violation, w
 curvature, so every step descends, for any concave G, and the fixed point is k = x.
 """
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from aetdice.dice import Flow, dual_loss, ratio
+from aetdice.dice import Flow, dual_loss, ratio, regulariser
 from aetdice.errors import InputError
 from aetdice.exact.differences import Differences
 from aetdice.objectives import Aggregation, Divergence, in_float64, second_order
@@ -39,10 +41,34 @@ class LinearDual:
     divergence: Divergence
     flow: Flow
 
+    @property
+    def mean_mass(self) -> float:
+        return float(self.mass.mean())
+
+    def parts(self) -> Iterable["LinearDual"]:
+        """All of it at once."""
+        return (self,)
+
+
+@dataclass(frozen=True, eq=False)
+class PartedDual:
+    """The dual of a dataset that is not in memory at once: a sum over parts of its steps, loaded in turn."""
+
+    load: Callable[[], Iterable[LinearDual]]
+    initial: Float[np.ndarray, " p"]
+    mean_mass: float
+    zero_utility: Float[np.ndarray, " n"]
+    aggregation: Aggregation
+    divergence: Divergence
+    flow: Flow
+
+    def parts(self) -> Iterable[LinearDual]:
+        return self.load()
+
 
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """L at one (θ, k), with what a Newton step needs."""
+    """L at one (θ, k), with what a Newton step needs; of parts the ratios are not kept."""
 
     parameters: Float[np.ndarray, " p"]
     slack: Float[np.ndarray, " n"]
@@ -61,7 +87,7 @@ class DualPoint:
 
 
 def minimise_dual(
-    dual: LinearDual,
+    dual: LinearDual | PartedDual,
     beta: float,
     parameters: Float[np.ndarray, " p"],
     slack: Float[np.ndarray, " n"],
@@ -73,7 +99,8 @@ def minimise_dual(
     """min_{θ, k} L; warm-started along falling β unless the start is good already."""
     if not beta > 0 or not np.isfinite(beta):
         raise InputError(f"beta must be positive, not {beta}")
-    start = max(1.0, float(np.abs(dual.rewards).max())) if anneal else beta
+    largest = max(float(np.abs(part.rewards).max()) for part in dual.parts()) if anneal else 0.0
+    start = max(1.0, largest) if anneal else beta
     count = max(0, int(np.ceil(np.log(start / beta) / np.log(ANNEALING))))
     for level in (beta * ANNEALING**i for i in range(count, -1, -1)):
         goal = tolerance if level == beta else 1e-3
@@ -83,7 +110,7 @@ def minimise_dual(
 
 
 def _descend(
-    dual: LinearDual,
+    dual: LinearDual | PartedDual,
     beta: float,
     parameters: Float[np.ndarray, " p"],
     slack: Float[np.ndarray, " n"],
@@ -118,83 +145,91 @@ def _descend(
 
 
 def _direction(
-    dual: LinearDual, point: DualPoint, beta: float, damping: float
+    dual: LinearDual | PartedDual, point: DualPoint, beta: float, damping: float
 ) -> tuple[Float[np.ndarray, " p"], Float[np.ndarray, " n"]]:
     """The Newton step: one system in θ, the few slacks eliminated by a Schur complement."""
-    weight = dual.mass * point.slope / beta
-    cross = dual.differences.transposed_times(weight[:, None] * dual.rewards)
-    damping *= dual.mass.mean() / beta
-    solved = dual.differences.solve(weight, damping, np.column_stack([point.violation, cross]))
+    gram: Any = None
+    cross, reach = np.zeros((point.parameters.size, point.slack.size)), np.zeros_like(point.curvature)
+    for part in dual.parts():
+        slope = point.slope if dual is part else _ratios_at(part, beta, point.parameters, point.multiplier)[2]
+        weight = part.mass * slope / beta
+        cross += part.differences.transposed_times(weight[:, None] * part.rewards)
+        reach += part.rewards.T @ (weight[:, None] * part.rewards)
+        added = part.differences.gram(weight)
+        gram = added if gram is None else gram + added
+    damping *= dual.mean_mass / beta
+    solved = part.differences.solve(gram, damping, np.column_stack([point.violation, cross]))
     by_violation, by_cross = solved[:, 0], solved[:, 1:]
-    reach = dual.rewards.T @ (weight[:, None] * dual.rewards) - cross.T @ by_cross
     along_slack = np.linalg.solve(
-        reach @ point.curvature - np.eye(point.slack.size),
+        (reach - cross.T @ by_cross) @ point.curvature - np.eye(point.slack.size),
         point.slack - point.utilities + cross.T @ by_violation,
     )
     return -by_violation - by_cross @ (point.curvature @ along_slack), along_slack
 
 
 def evaluate_dual(
-    dual: LinearDual, beta: float, parameters: Float[np.ndarray, " p"], slack: Float[np.ndarray, " n"]
+    dual: LinearDual | PartedDual,
+    beta: float,
+    parameters: Float[np.ndarray, " p"],
+    slack: Float[np.ndarray, " n"],
 ) -> DualPoint:
     """The dual loss and its derivatives at one point."""
     _, mu, curvature = in_float64(second_order)(dual.aggregation, slack)
-    residuals = dual.rewards @ mu + dual.differences.times(parameters)
-    value, w, slope = in_float64(_loss)(
-        parameters,
-        residuals,
-        slack,
-        dual.zero_utility,
-        dual.initial,
-        dual.mass,
-        np.array([beta]),
-        dual.divergence,
-        dual.aggregation,
-        dual.flow,
+    value = float(
+        in_float64(_loss_of_starts)(
+            parameters, slack, dual.zero_utility, dual.initial, dual.divergence, dual.aggregation, dual.flow
+        )
     )
-    mass = w * dual.mass
-    flowing = dual.differences.transposed_times(mass[:, None])
-    return DualPoint(
-        parameters=parameters,
-        slack=slack,
-        value=float(value),
-        ratio=w,
-        slope=slope,
-        violation=float(dual.flow.initial_weight) * dual.initial + flowing[:, 0],
-        utilities=dual.zero_utility + mass @ dual.rewards,
-        multiplier=mu,
-        curvature=curvature,
-    )
+    violation, utilities = float(dual.flow.initial_weight) * dual.initial, dual.zero_utility
+    w = slope = np.zeros(0)
+    for part in dual.parts():
+        regularised, ratios, slopes = _ratios_at(part, beta, parameters, mu)
+        mass = ratios * part.mass
+        value += float(regularised)
+        violation = violation + part.differences.transposed_times(mass[:, None])[:, 0]
+        utilities = utilities + mass @ part.rewards
+        if part is dual:
+            w, slope = ratios, slopes
+    return DualPoint(parameters, slack, value, w, slope, violation, utilities, mu, curvature)
 
 
-def _loss(
-    parameters: Array,
-    residuals: Array,
-    slack: Array,
-    zero_utility: Array,
-    initial: Array,
-    mass: Array,
-    beta: Array,
-    divergence: Divergence,
-    aggregation: Aggregation,
-    flow: Flow,
-) -> tuple[Array, Array, Array]:
-    """L, the ratios, and their slope in e/β. E[ν(s̃_0)] = E[φ(s̃_0)]·θ, in the loss's own terms."""
-    value = dual_loss(
-        parameters,
-        residuals,
-        slack,
-        zero_utility,
-        initial_weights=initial,
-        weights=mass,
-        beta=beta[0],
-        divergence=divergence,
-        aggregation=aggregation,
-        flow=flow,
-    )
+def _ratios_at(
+    part: LinearDual, beta: float, parameters: Float[np.ndarray, " p"], mu: Float[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, ""], Float[np.ndarray, " steps"], Float[np.ndarray, " steps"]]:
+    residuals = part.rewards @ mu + part.differences.times(parameters)
+    return in_float64(_ratios)(residuals, part.mass, np.array([beta]), part.divergence)
+
+
+def _ratios(residuals: Array, mass: Array, beta: Array, divergence: Divergence) -> tuple[Array, Array, Array]:
+    """Σ d^D βφ*₊(e/β), the ratios, and their slope in e/β."""
     w, slope = jax.jvp(
         lambda y: ratio(y, jnp.ones_like(beta[0]), divergence),
         (residuals / beta[0],),
         (jnp.ones_like(residuals),),
     )
-    return value, w, slope
+    return regulariser(residuals, mass, beta[0], divergence), w, slope
+
+
+def _loss_of_starts(
+    parameters: Array,
+    slack: Array,
+    zero_utility: Array,
+    initial: Array,
+    divergence: Divergence,
+    aggregation: Aggregation,
+    flow: Flow,
+) -> Array:
+    """The dual loss but for its sum over steps. E[ν(s̃_0)] = E[φ(s̃_0)]·θ, in the loss's own terms."""
+    none = jnp.zeros(0, parameters.dtype)
+    return dual_loss(
+        parameters,
+        none,
+        slack,
+        zero_utility,
+        initial_weights=initial,
+        weights=none,
+        beta=jnp.ones((), parameters.dtype),
+        divergence=divergence,
+        aggregation=aggregation,
+        flow=flow,
+    )

@@ -90,11 +90,11 @@ def with_joined(dataset: Episodes, choice: Choice, objectives: Sequence[Objectiv
     return dataset if found is None else Episodes.joined([dataset, found])
 
 
-def some_of(dataset: Episodes) -> Episodes:
+def some_of(dataset: Episodes, most: int = MOST_STEPS) -> Episodes:
     """The dataset, or so many of its episodes that looking for chance and for joins takes seconds."""
-    if dataset.steps <= MOST_STEPS:
+    if dataset.steps <= most:
         return dataset
-    count = max(1, MOST_STEPS * len(dataset) // dataset.steps)
+    count = max(1, most * len(dataset) // dataset.steps)
     return dataset.select(np.sort(np.random.default_rng(SEED).permutation(len(dataset))[:count]))
 
 

@@ -1,14 +1,16 @@
 """Policy extraction: from an algorithm's sample weights to what every policy learns from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, UInt32
 
-from aetdice.algorithms.sampling import SampleWeights, cumulative_shares
-from aetdice.config import TrainingConfig
+from aetdice.algorithms.sampling import SampleWeights, cumulative_shares, in_units
+from aetdice.config import ExtractionConfig, TrainingConfig
 from aetdice.data.device import DeviceData
+from aetdice.data.mapping import release, temporary
+from aetdice.data.stored import StoredSteps
 from aetdice.errors import InputError
 
 FIRST_PART = 1 / 25
@@ -31,8 +33,7 @@ def sample_weights_for(
     for mass in reversed(weights):
         own = np.asarray(mass, np.float64)
         total = own.sum()
-        if not np.isfinite(total) or total <= 0:
-            raise InputError("every ratio is zero: no step is worth cloning; use a larger beta")
+        _check_total(total)
         shares.insert(0, (1 - extraction.floor) * own / total + extraction.floor * behaviour)
     if extraction.early_oversampling:
         time = np.asarray(data.steps.time)
@@ -48,5 +49,55 @@ def oversample_early(
     share: Float[np.ndarray, " steps"], time: Int[np.ndarray, " steps"], early: float
 ) -> Float[np.ndarray, " steps"]:
     """Shares of which a part `early` lies on the first steps of episodes."""
-    first = share * np.exp(-time / (FIRST_PART * (time.max() + 1)))
+    first = share * fading(time, int(time.max()) + 1)
     return (1 - early) * share + early * first / first.sum()
+
+
+def fading(time: Int[np.ndarray, " steps"], longest: int) -> Float[np.ndarray, " steps"]:
+    """From 1 at the first step, fast."""
+    return np.exp(-time / (FIRST_PART * longest))
+
+
+def _check_total(total: float) -> None:
+    if not np.isfinite(total) or total <= 0:
+        raise InputError("every ratio is zero: no step is worth cloning; use a larger beta")
+
+
+def stored_cdf(
+    own: Float[np.ndarray, " steps"], stored: StoredSteps, extraction: ExtractionConfig
+) -> UInt32[np.ndarray, " steps"]:
+    """What `sample_weights_for` makes of a policy's weights, where neither is in memory at once."""
+    floor, early = extraction.floor, extraction.early_oversampling
+    longest = int(stored.episodes.lengths.max())
+    behaviour_total = sum(float(stored.weight(part).astype(np.float64).sum()) for part in stored.parts())
+    own_total = sum(float(own[part].astype(np.float64).sum()) for part in stored.parts())
+    _check_total(own_total)
+
+    def plain(part: slice) -> Float[np.ndarray, " part"]:
+        behaviour = stored.weight(part).astype(np.float64) / behaviour_total
+        return (1 - floor) * own[part].astype(np.float64) / own_total + floor * behaviour
+
+    def faded(part: slice) -> Float[np.ndarray, " part"]:
+        return plain(part) * fading(stored.time(np.arange(part.start, part.stop)), longest)
+
+    first_total = sum(float(faded(part).sum()) for part in stored.parts()) if early else 1.0
+
+    def cumulative() -> Iterator[tuple[slice, Float[np.ndarray, " part"]]]:
+        reached = 0.0
+        for part in stored.parts():
+            share = plain(part)
+            if early:
+                share = (1 - early) * share + early * faded(part) / first_total
+            share[0] += reached
+            sums = np.cumsum(share)
+            reached = float(sums[-1])
+            yield part, sums
+            release(own)
+
+    for _, sums in cumulative():
+        total = sums[-1]
+    cdf = temporary((stored.count,), np.uint32)
+    for part, sums in cumulative():
+        cdf[part] = in_units(sums, total)
+        release(cdf)
+    return cdf

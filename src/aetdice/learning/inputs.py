@@ -6,9 +6,11 @@ import numpy as np
 
 from aetdice.algorithms import Algorithm
 from aetdice.config import NetworkConfig, TrainingConfig
-from aetdice.data import Episodes, accrue, augment
+from aetdice.data import Episodes, augment
 from aetdice.data.device import DeviceData, to_device, with_segments
+from aetdice.data.mapping import release
 from aetdice.data.segments import augment_segments
+from aetdice.data.statistics import largest_accrued, moments
 from aetdice.data.successors import pooled_outcomes
 from aetdice.errors import InputError
 from aetdice.networks import Categorical, Encoder, GaussianMixture, PolicyHead
@@ -38,8 +40,7 @@ def check_settings(dataset: Episodes, config: TrainingConfig) -> None:
 
 def split(dataset: Episodes, config: TrainingConfig, settings: int) -> tuple[Episodes, Episodes | None]:
     """The training part and, where there are settings to choose from, the part kept for choosing."""
-    holdout = config.trainer.holdout
-    share = holdout if holdout is not None else (0.1 if settings > 1 else 0.0)
+    share = held_share(config, settings)
     count = round(share * len(dataset))
     if count == 0:
         return dataset, None
@@ -47,6 +48,12 @@ def split(dataset: Episodes, config: TrainingConfig, settings: int) -> tuple[Epi
         raise InputError(f"a holdout of {share:g} leaves none of the {len(dataset)} episodes for training")
     order = np.random.default_rng(0).permutation(len(dataset))
     return dataset.select(np.sort(order[count:])), dataset.select(np.sort(order[:count]))
+
+
+def held_share(config: TrainingConfig, settings: int) -> float:
+    """The share of the episodes kept for choosing between so many settings."""
+    holdout = config.trainer.holdout
+    return holdout if holdout is not None else (0.1 if settings > 1 else 0.0)
 
 
 def probe_of(dataset: Episodes, horizon: int, algorithm: Algorithm) -> DeviceData:
@@ -80,29 +87,32 @@ def actions_of(dataset: Episodes) -> int:
     """How many discrete actions there are; 0 for continuous ones."""
     if dataset.actions.ndim != 1 or not np.issubdtype(dataset.actions.dtype, np.integer):
         return 0
-    if dataset.actions.min() < 0:
+    low, high = int(dataset.actions.min()), int(dataset.actions.max())
+    release(dataset.actions)
+    if low < 0:
         raise InputError("actions must be numbered from 0")
-    return int(dataset.actions.max()) + 1
+    return high + 1
 
 
 def has_discrete_observations(dataset: Episodes) -> bool:
     """Whether observations are numbers 0, 1, …"""
-    return np.issubdtype(dataset.observations.dtype, np.integer) and bool(dataset.observations.min() >= 0)
+    found = np.issubdtype(dataset.observations.dtype, np.integer) and bool(dataset.observations.min() >= 0)
+    release(dataset.observations)
+    return found
 
 
 def encoder_for(dataset: Episodes, horizon: int, algorithm: Algorithm, network: NetworkConfig) -> Encoder:
-    frames = dataset.observations.reshape(len(dataset.observations), -1)
     discrete = has_discrete_observations(dataset)
-    spread = frames.std(axis=0)
-    reach = np.abs(np.concatenate(accrue(dataset))).max(axis=0)
+    frames = dataset.observations.reshape(len(dataset.observations), -1)
+    mean, spread = moments(frames)
     return Encoder(
         sizes=tuple(int(size) for size in frames.max(axis=0) + 1) if discrete else None,
         horizon=horizon,
         use_accrued=algorithm.sees_accrued,
         use_time=algorithm.sees_time,
-        centre=frames.mean(axis=0),
+        centre=mean,
         spread=np.where(spread > 1e-6, spread, 1.0),
-        accrued_range=np.maximum(np.log1p(reach), 1e-3),
+        accrued_range=np.maximum(np.log1p(largest_accrued(dataset)), 1e-3),
         observation_fourier=0 if discrete else network.observation_fourier,
         fourier=network.fourier,
     )
@@ -119,4 +129,5 @@ def head_for(dataset: Episodes, network: NetworkConfig) -> PolicyHead:
         return Categorical(count)
     actions = dataset.actions.reshape(dataset.steps, -1)
     low, high = actions.min(axis=0), actions.max(axis=0)
+    release(actions)
     return GaussianMixture(low, np.maximum(high, low + 1e-6), network.components)

@@ -6,11 +6,11 @@ from typing import Any, TypeVar, cast
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, UInt32
 
 from aetdice.algorithms.base import Algorithm
 from aetdice.algorithms.cloning import CloningState, cloning_loss, init_cloning, update_cloning
-from aetdice.algorithms.sampling import SampleWeights, sample_rows
+from aetdice.algorithms.sampling import SampleWeights, sample_bits, sample_rows
 from aetdice.config import ExtractionConfig
 from aetdice.data.device import DeviceData
 from aetdice.networks import Encoder, PolicyHead, PolicyNetwork
@@ -75,14 +75,43 @@ def train_values(
     steps: Int[Array, " chunk"],
 ) -> Any:
     """A chunk of first-stage updates for every member; the batch of a step depends on seed and step."""
+    return _updated_values(
+        algorithm, states, hypers, data, _drawn_values(algorithm, seeds, data, steps), steps
+    )
 
+
+@eqx.filter_jit
+def draw_values(
+    algorithm: Algorithm, seeds: Int[Array, " members"], data: DeviceData, steps: Int[Array, " chunk"]
+) -> Any:
+    """The rows that `train_values` looks at, by step and member."""
+    return _drawn_values(algorithm, seeds, data, steps)
+
+
+@_jit
+def update_values(
+    algorithm: Algorithm, states: Any, hypers: Any, data: DeviceData, drawn: Any, steps: Int[Array, " chunk"]
+) -> Any:
+    """`train_values` on rows that were drawn before."""
+    return _updated_values(algorithm, states, hypers, data, drawn, steps)
+
+
+def _drawn_values(
+    algorithm: Algorithm, seeds: Int[Array, " members"], data: DeviceData, steps: Int[Array, " chunk"]
+) -> Any:
     def draw(seed: Int[Array, ""], step: Int[Array, ""]) -> Any:
         return algorithm.draw(jax.random.fold_in(_key(seed, 2), step), data)
 
+    return _ahead(draw, seeds, steps)
+
+
+def _updated_values(
+    algorithm: Algorithm, states: Any, hypers: Any, data: DeviceData, drawn: Any, steps: Int[Array, " chunk"]
+) -> Any:
     def update(state: Any, hyper: Any, rows: Any, step: Int[Array, ""]) -> Any:
         return algorithm.update(state, hyper, data, rows, step)
 
-    return _scan(update, states, hypers, _ahead(draw, seeds, steps), steps)
+    return _scan(update, states, hypers, drawn, steps)
 
 
 @eqx.filter_jit
@@ -110,6 +139,46 @@ def train_policies(
         counts = jnp.ones(rows.shape) if weights.loss_weights is None else weights.loss_weights[rows]
         return rows, counts, jax.random.fold_in(key, 1)
 
+    return _updated_policies(
+        states, learning_rates, data, _ahead(drawn_for, (weights, seeds), steps), steps, config
+    )
+
+
+@eqx.filter_jit
+def draw_policies(
+    seeds: Int[Array, " members"], steps: Int[Array, " chunk"], batch: int
+) -> tuple[UInt32[Array, "chunk members batch"], Key[Array, "chunk members"]]:
+    """The numbers by which `train_policies` searches CDFs, and its further keys, by step and policy."""
+
+    def drawn_for(seed: Int[Array, ""], step: Int[Array, ""]) -> tuple[Array, Array]:
+        key = jax.random.fold_in(_key(seed, 3), step)
+        return sample_bits(key, batch), jax.random.fold_in(key, 1)
+
+    return _ahead(drawn_for, seeds, steps)
+
+
+@_jit
+def update_policies(
+    states: CloningState,
+    learning_rates: Float[Array, " members"],
+    data: DeviceData,
+    drawn: tuple[Array, ...],
+    steps: Int[Array, " chunk"],
+    config: ExtractionConfig,
+) -> CloningState:
+    """`train_policies` on rows that were drawn before, each of which counts 1."""
+    rows, key = drawn
+    return _updated_policies(states, learning_rates, data, (rows, jnp.ones(rows.shape), key), steps, config)
+
+
+def _updated_policies(
+    states: CloningState,
+    learning_rates: Float[Array, " members"],
+    data: DeviceData,
+    drawn: tuple[Array, ...],
+    steps: Int[Array, " chunk"],
+    config: ExtractionConfig,
+) -> CloningState:
     def update(
         state: CloningState, rate: Array, drawn: tuple[Array, ...], step: Int[Array, ""]
     ) -> CloningState:
@@ -117,7 +186,7 @@ def train_policies(
         progress = step.astype(jnp.float32) / config.steps
         return update_cloning(state, data.steps.take(rows), counts, rate, progress, config.dropout, key)
 
-    return _scan(update, states, learning_rates, _ahead(drawn_for, (weights, seeds), steps), steps)
+    return cast(CloningState, _scan(update, states, learning_rates, drawn, steps))
 
 
 @eqx.filter_jit

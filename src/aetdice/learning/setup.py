@@ -15,17 +15,30 @@ from aetdice.config import TrainingConfig, is_among
 from aetdice.data import Episodes
 from aetdice.data.augmentation import check_horizon
 from aetdice.data.device import DeviceData
+from aetdice.data.stored import StoredSteps
 from aetdice.errors import InputError
-from aetdice.learning.choice import Choice, choose, with_joined
+from aetdice.learning.choice import Choice, choose, some_of, with_joined
 from aetdice.learning.evidence import Evidence
-from aetdice.learning.inputs import check_settings, encoder_for, head_for, onto_device, probe_of, split
+from aetdice.learning.inputs import (
+    actions_of,
+    check_settings,
+    encoder_for,
+    head_for,
+    held_share,
+    onto_device,
+    probe_of,
+    split,
+)
 from aetdice.learning.population import product, stack
 from aetdice.learning.recipe import settle
+from aetdice.learning.streaming import streams
 from aetdice.networks import Encoder, PolicyHead
 from aetdice.objectives import Objective, check_objective
 
 AETDICE = "aetdice"
 """The algorithm whose n is chosen from the data."""
+WITNESSES = 100_000
+"""Steps of data on disk by which policies are judged."""
 TWIN_RATE = 1e-3
 """The twins' learning rate, whatever the members'."""
 
@@ -67,6 +80,10 @@ class Setup(NamedTuple):
     """What the data can say of policies."""
     fingerprint: UInt8[Array, "32"]
     """Of all that the result depends on."""
+    stored: StoredSteps | None = None
+    """The training data where it stays on disk; `training` is then what metrics look at between chunks."""
+    words: str = ""
+    """Where large data is, for people."""
 
     @property
     def twin_count(self) -> int:
@@ -89,20 +106,29 @@ def set_up(
     check_horizon(dataset, horizon)
     choice = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
     check_settings(dataset, config)
-    if all(sweeps.get(name) is None for name in choice.algorithm.sweeps):
-        if algorithm != AETDICE:
-            config = readable(settle(dataset, choice.algorithm, horizon, config), algorithm)
-            choice = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
-        elif config.dual.n_step is None:
-            choice = choose(dataset, choice, horizon)
+    free = all(sweeps.get(name) is None for name in choice.algorithm.sweeps) and not config.trainer.streaming
+    chosen = free and algorithm == AETDICE and config.dual.n_step is None
+    if chosen:
+        choice = choose(dataset, choice, horizon)
+    elif free and algorithm != AETDICE:
+        config = readable(settle(dataset, choice.algorithm, horizon, config), algorithm)
+        choice = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
     learner, config = choice.algorithm, choice.config
     choices = members_of(dataset, objectives, learner, choice.sweeps, learning_rate, seed)
     seeds = [choice["seed"] for choice in choices]
     distinct = sorted(set(seeds))
     settings = len(choices) // (len({choice["objective"].name for choice in choices}) * len(distinct))
-    recorded, kept = split(dataset, config, settings)
+    some = dataset if actions_of(dataset) == 0 else some_of(dataset)
+    stays, words = streams(dataset, some, learner, config, held_share(config, settings), chosen)
+    stored = StoredSteps(dataset, horizon, actions_of(dataset)) if stays else None
+    probe = probe_of(dataset if stored is None else some, horizon, learner)
+    recorded, kept = (dataset, None) if stored is not None else split(dataset, config, settings)
     shown = with_joined(recorded, choice, objectives, horizon)
-    training = onto_device(shown, horizon, learner, model=recorded, recorded=recorded.steps)
+    training = (
+        onto_device(shown, horizon, learner, model=recorded, recorded=recorded.steps)
+        if stored is None
+        else probe
+    )
     rates = [*(choice["learning_rate"] for choice in choices), *[TWIN_RATE] * len(distinct)]
     return Setup(
         name=algorithm,
@@ -124,10 +150,17 @@ def set_up(
         head=head_for(dataset, config.network),
         training=training,
         held_out=None if kept is None else onto_device(kept, horizon, learner, model=recorded),
-        probe=probe_of(dataset, horizon, learner),
+        probe=probe,
         returns=dataset.returns,
-        evidence=Evidence(dataset, horizon, training.steps.successors is not None, settings),
+        evidence=Evidence(
+            dataset if stored is None else some_of(dataset, WITNESSES),
+            horizon,
+            training.steps.successors is not None,
+            settings,
+        ),
         fingerprint=fingerprint(dataset, choices, algorithm, horizon, config),
+        stored=stored,
+        words=words,
     )
 
 

@@ -4,6 +4,7 @@ Between chunks of updates the host shows progress, writes metrics and a checkpoi
 depend on seed and step only, so a run killed at any moment resumes to the same bits.
 """
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -14,17 +15,16 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 from threadpoolctl import threadpool_limits
 
-from aetdice.algorithms import Algorithm, Weighing
+from aetdice.algorithms import Weighing
 from aetdice.algorithms.cloning import CloningState, cloning_loss
-from aetdice.algorithms.sampling import SampleWeights, sample_rows
+from aetdice.algorithms.streamed import StoredWeighing
 from aetdice.data import Transform
-from aetdice.data.device import DeviceData, Steps
+from aetdice.data.device import Steps
 from aetdice.errors import InputError
 from aetdice.evaluation import Policy
 from aetdice.files import versions
 from aetdice.hardware import cores
 from aetdice.learning.checkpointing import Checkpointing
-from aetdice.learning.extraction import sample_weights_for
 from aetdice.learning.inputs import encoder_of_values
 from aetdice.learning.population import (
     fit_of_policies,
@@ -32,12 +32,11 @@ from aetdice.learning.population import (
     stack,
     start_policies,
     start_values,
-    train_policies,
-    train_values,
     value_metrics,
 )
 from aetdice.learning.run import Member
 from aetdice.learning.setup import Setup
+from aetdice.learning.source import Source, source_of, weighings
 from aetdice.learning.verdict import judge
 from aetdice.networks import PolicyNetwork
 from aetdice.objectives import Objective, objective_record
@@ -67,14 +66,17 @@ class TrainingState(NamedTuple):
 def start(setup: Setup, checkpointing: Checkpointing[TrainingState]) -> TrainingState:
     """A fresh state, or that of the last checkpoint; `InputError` if another run wrote it."""
     with jax.default_matmul_precision(EXACT):
+        values = start_values(
+            setup.algorithm,
+            encoder_of_values(setup.encoder, setup.config.network),
+            setup.hypers,
+            setup.seeds,
+            setup.training,
+        )
+        with contextlib.closing(source_of(setup)) as source:
+            values = source.start(values)
         fresh = TrainingState(
-            start_values(
-                setup.algorithm,
-                encoder_of_values(setup.encoder, setup.config.network),
-                setup.hypers,
-                setup.seeds,
-                setup.training,
-            ),
+            values,
             start_policies(setup.encoder, setup.head, setup.config.network.hidden, setup.policy_seeds),
             value_step=jnp.zeros((), jnp.int32),
             finished=jnp.zeros((), jnp.int32),
@@ -91,41 +93,35 @@ def train_members(
     transform: Transform | None,
 ) -> list[Member]:
     """The two stages, one after the other (D1 of docs/paper.md), and what comes of them."""
-    with jax.default_matmul_precision(EXACT):
-        state = _value_stage(state, setup, checkpointing)
-        state = _finish_stage(state, setup, checkpointing)
-        weighings = _weighings(state, setup, setup.training)
-        weights = sample_weights_for(
-            [w.weights for w in weighings], setup.twin_count, setup.training, setup.config
-        )
-        state = _cloning_stage(state, setup, weights, checkpointing)
-        held = weighings if setup.held_out is None else _weighings(state, setup, setup.held_out)
+    with jax.default_matmul_precision(EXACT), contextlib.closing(source_of(setup)) as source:
+        state = _value_stage(state, setup, source, checkpointing)
+        state = _finish_stage(state, setup, source, checkpointing)
+        weighed = source.weigh(state.values)
+        weights = source.sample_weights(weighed)
+        state = _cloning_stage(state, setup, source, weights, checkpointing)
+        held = weighed if setup.held_out is None else weighings(setup, state.values, setup.held_out)
         return [
-            _member(setup, state, index, weighings[index], held[index], weights, transform)
+            _member(
+                setup,
+                state,
+                index,
+                weighed[index],
+                held[index],
+                source.sample(weights, index, jax.random.key(0), DISTANCE_STEPS),
+                transform,
+            )
             for index in range(len(setup.choices))
         ]
 
 
-@eqx.filter_jit
-def _weigh(algorithm: Algorithm, state: Any, hyper: Any, data: DeviceData) -> Weighing:
-    return algorithm.weigh(state, hyper, data)
-
-
-def _weighings(state: TrainingState, setup: Setup, data: DeviceData) -> list[Weighing]:
-    return [
-        _weigh(setup.algorithm, member(state.values, i), member(setup.hypers, i), data)
-        for i in range(len(setup.choices))
-    ]
-
-
 def _value_stage(
-    state: TrainingState, setup: Setup, checkpointing: Checkpointing[TrainingState]
+    state: TrainingState, setup: Setup, source: Source, checkpointing: Checkpointing[TrainingState]
 ) -> TrainingState:
     algorithm, hypers, total = setup.algorithm, setup.hypers, setup.algorithm.steps
     while (step := int(state.value_step)) < total:
         steps = jnp.arange(step, min(step + setup.config.trainer.chunk, total))
         with jax.default_matmul_precision(setup.config.trainer.precision):
-            values = train_values(algorithm, state.values, hypers, setup.seeds, setup.training, steps)
+            values = source.train_values(state.values, steps)
         state = state._replace(values=values, value_step=steps[-1] + 1)
         metrics = jax.tree.map(np.asarray, value_metrics(algorithm, values, hypers, setup.probe))
         done = int(state.value_step)
@@ -146,18 +142,19 @@ def _check_finite(metrics: dict[str, Float[np.ndarray, "members ..."]], step: in
 
 
 def _finish_stage(
-    state: TrainingState, setup: Setup, checkpointing: Checkpointing[TrainingState]
+    state: TrainingState, setup: Setup, source: Source, checkpointing: Checkpointing[TrainingState]
 ) -> TrainingState:
     if int(state.finished):
         return state
 
     def finish(i: int) -> Any:
         with jax.default_matmul_precision(EXACT):  # a thread has its own
-            return setup.algorithm.finish(member(state.values, i), member(setup.hypers, i), setup.training)
+            return source.finish(member(state.values, i), member(setup.hypers, i))
 
     # A member per core: on busy cores the threads of a small matrix product wait for each other.
     count, done = len(setup.choices), []
     at_once = min(cores(), MOST_LAYERS) if setup.config.dual.refit == "layer" else cores()
+    at_once = at_once if setup.stored is None else 1
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(at_once) as threads:
         for finished in threads.map(finish, range(count)):
             done.append(finished)
@@ -168,16 +165,20 @@ def _finish_stage(
 
 
 def _cloning_stage(
-    state: TrainingState, setup: Setup, weights: SampleWeights, checkpointing: Checkpointing[TrainingState]
+    state: TrainingState,
+    setup: Setup,
+    source: Source,
+    weights: Any,
+    checkpointing: Checkpointing[TrainingState],
 ) -> TrainingState:
-    rates, seeds, twins = setup.policy_rates, setup.policy_seeds, setup.twins
+    twins = setup.twins
     extraction, total = setup.config.extraction, setup.config.extraction.steps
     warm = round(extraction.warm_up * total)
     while (step := int(state.cloning_step)) < total:
-        shown, until = (weights.of_twins, warm) if step < warm else (weights, total)
+        until = warm if step < warm else total
         steps = jnp.arange(step, min(step + setup.config.trainer.chunk, until))
         with jax.default_matmul_precision(setup.config.trainer.precision):
-            policies = train_policies(state.policies, shown, rates, seeds, setup.training, steps, extraction)
+            policies = source.train_policies(state.policies, weights, steps, until, plain=step < warm)
         state = state._replace(policies=policies, cloning_step=steps[-1] + 1)
         fit = np.asarray(fit_of_policies(policies, setup.probe))
         done = int(state.cloning_step)
@@ -191,16 +192,15 @@ def _member(
     setup: Setup,
     state: TrainingState,
     index: int,
-    weighing: Weighing,
-    held_out: Weighing,
-    weights: SampleWeights,
+    weighing: Weighing | StoredWeighing,
+    held_out: Weighing | StoredWeighing,
+    seen: tuple[Steps, Float[Array, " samples"]],
     transform: Transform | None,
 ) -> Member:
     policy, twin = (member(state.policies, i).policy for i in (index, setup.twins[index]))
     held = {f"held_out_{name}": held_out.metrics[name] for name in HELD_OUT if name in held_out.metrics}
     diagnostics: dict[str, Any] = {name: value.tolist() for name, value in (weighing.metrics | held).items()}
-    distance = _distance(policy, twin, setup.training.steps, member(weights, index))
-    diagnostics["distance_to_twin"] = float(distance)
+    diagnostics["distance_to_twin"] = float(_distance(policy, twin, *seen))
     choice = setup.choices[index]
     objective: Objective = choice["objective"]
     params = {"algorithm": setup.name, **choice, "objective": objective.short_name}
@@ -223,17 +223,9 @@ def _member(
     )
 
 
+@eqx.filter_jit
 def _distance(
-    policy: PolicyNetwork, twin: PolicyNetwork, steps: Steps, weights: SampleWeights
+    policy: PolicyNetwork, twin: PolicyNetwork, steps: Steps, counts: Float[Array, " steps"]
 ) -> Float[Array, ""]:
     """E[log π - log π_twin] over what a policy learns from: 0 where the two agree."""
-    rows = sample_rows(weights.cdf, jax.random.key(0), DISTANCE_STEPS)
-    counts = jnp.ones(DISTANCE_STEPS) if weights.loss_weights is None else weights.loss_weights[rows]
-    return _log_likelihood_ratio(policy, twin, steps.take(rows), counts)
-
-
-@eqx.filter_jit
-def _log_likelihood_ratio(
-    policy: PolicyNetwork, other: PolicyNetwork, steps: Steps, weights: Float[Array, " steps"]
-) -> Float[Array, ""]:
-    return cloning_loss(other, steps, weights) - cloning_loss(policy, steps, weights)
+    return cloning_loss(twin, steps, counts) - cloning_loss(policy, steps, counts)

@@ -87,6 +87,8 @@ def train(
         "versions": versions(),
     }
     with _shown(progress) as show, Checkpointing[TrainingState](out, show, trackers) as checkpointing:
+        if setup.words and show is not None:
+            show(setup.words, 1, 1, {})
         state = start(setup, checkpointing)
         if out is not None:  # not before: the folder may hold another run
             write_request(Path(out), request)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
+from aetdice.data.appending import append_episodes
+from aetdice.data.coding import coding_from
 from aetdice.data.columns import Columns, numbered
 from aetdice.data.d4morl import iterate_d4morl, read_d4morl
 from aetdice.data.episodes import Episode, Episodes
@@ -18,6 +20,7 @@ from aetdice.data.pickles import iterate_pickle
 from aetdice.data.readers.arrow import Table, number_in
 from aetdice.data.readers.base import Column, Format, Named, Recording, Saved, facts_of, saved_with
 from aetdice.data.readers.tables import recording_of
+from aetdice.data.recoding import recoded
 from aetdice.data.store import MANIFEST, load_episodes, load_facts, save_episodes
 from aetdice.errors import InputError
 from aetdice.files import read_arrays, write_arrays
@@ -208,6 +211,18 @@ class Store(Format):
 
     def write(self, path: Path, episodes: Episodes) -> None:
         save_episodes(path, episodes, facts=facts_of(episodes))
+
+    def append(self, path: Path, episodes: Episodes) -> None:
+        """Add episodes to a store, coded as it is."""
+        facts = load_facts(path)
+        if facts.get("ends", episodes.ends) != episodes.ends:
+            raise InputError(
+                f"truncated episodes of {path} are of the kind {facts['ends']!r}, the new ones "
+                f"{episodes.ends!r}; say --ends {facts['ends']}"
+            )
+        if facts.get("coding") is not None and episodes.coding is not None:
+            episodes = recoded(episodes, coding_from(facts["coding"]))
+        append_episodes(path, episodes)
 
 
 class Minari(Format):

@@ -2,6 +2,9 @@
 
 import abc
 import json
+import os
+import tempfile
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +13,15 @@ import numpy as np
 from aetdice.data.columns import Columns, label, numbered
 from aetdice.data.episodes import Episodes
 from aetdice.data.readers.arrow import Table, arrow_column, column_from, first_line, pyarrow, table_from
-from aetdice.data.readers.base import Format, Recording
+from aetdice.data.readers.base import Column, Format, Recording
 from aetdice.data.readers.tables import recording_of
 from aetdice.errors import InputError
 from aetdice.files import write_whole
 
 MISSING = ["", "nan", "NaN", "NAN", "null", "NULL", "n/a", "N/A", "NA", "#N/A", "None"]
+SPOOLED_BYTES = 1 << 28
+"""CSV files above this size go through a temporary file: their numbers need not fit into memory twice."""
+BLOCK_BYTES = 1 << 24
 KEPT = b"aetdice"
 """Under this key a Parquet file keeps how its episodes end."""
 
@@ -45,32 +51,65 @@ class Csv(TableFile):
         return path.is_file() and path.suffix.lower() in (".csv", ".tsv", ".txt")
 
     def table(self, path: Path) -> Table:
+        if path.stat().st_size > SPOOLED_BYTES and (spooled := self._spooled(path)) is not None:
+            return spooled
         return table_from(self.arrow(path), str(path))._replace(first=2)
 
     def arrow(self, path: Path) -> Any:
         pa = pyarrow()
         from pyarrow import csv
 
-        with path.open("rb") as file:
-            header = file.readline(1 << 20)
-        signs = [sign for sign in (b",", b";", b"\t") if sign in header] or [b","]
-        parse = csv.ParseOptions(delimiter=signs[0].decode())
-        convert = csv.ConvertOptions(null_values=MISSING, strings_can_be_null=True)
+        sign, options = _options(csv, path)
         try:
             try:
                 # Block by block takes a third of the memory, but fixes types by the first block.
-                with csv.open_csv(path, parse_options=parse, convert_options=convert) as blocks:
+                with csv.open_csv(path, **options) as blocks:
                     return blocks.read_all()
             except pa.ArrowInvalid:
-                return csv.read_csv(path, parse_options=parse, convert_options=convert)
+                return csv.read_csv(path, **options)
         except pa.ArrowException as error:
-            line = _bad_line(csv, path, signs[0].decode())
+            line = _bad_line(csv, path, sign)
             place = f"{path}" if line is None else f"{path}, line {line}"
             raise InputError(f"{place}: not a table: {first_line(error)}") from error
+
+    def _spooled(self, path: Path) -> Table | None:
+        """Block by block to a temporary Parquet file, whose columns are read one at a time.
+
+        None where a block does not have the types of the first: then all of it must be looked at.
+        """
+        pa = pyarrow()
+        from pyarrow import csv, parquet
+
+        _, options = _options(csv, path)
+        handle, name = tempfile.mkstemp(suffix=".parquet")
+        os.close(handle)
+        spool = Path(name)
+        weakref.finalize(load := _Columns(spool, str(path)), spool.unlink, missing_ok=True)
+        read = csv.ReadOptions(block_size=BLOCK_BYTES)
+        try:
+            with (
+                csv.open_csv(path, read_options=read, **options) as blocks,
+                parquet.ParquetWriter(spool, blocks.schema, use_dictionary=False, compression="none") as file,
+            ):
+                for block in blocks:
+                    file.write_batch(block)
+        except pa.ArrowInvalid:
+            return None
+        rows = parquet.read_metadata(spool).num_rows
+        return Table(str(path), tuple(blocks.schema.names), rows, load, first=2)
 
     def write(self, path: Path, episodes: Episodes) -> None:
         arrow = arrow_table(episodes)
         write_whole(path, lambda partial: write_arrow(arrow, partial, ".csv"))
+
+
+def _options(csv: Any, path: Path) -> tuple[str, dict[str, Any]]:
+    """The sign between columns, and how Arrow is to parse and convert them."""
+    with path.open("rb") as file:
+        header = file.readline(1 << 20)
+    sign = next((sign for sign in (b",", b";", b"\t") if sign in header), b",").decode()
+    convert = csv.ConvertOptions(null_values=MISSING, strings_can_be_null=True)
+    return sign, {"parse_options": csv.ParseOptions(delimiter=sign), "convert_options": convert}
 
 
 def _bad_line(csv: Any, path: Path, sign: str) -> int | None:
@@ -89,6 +128,24 @@ def _bad_line(csv: Any, path: Path, sign: str) -> int | None:
     return found[0] if found else None
 
 
+class _Columns:
+    """Columns of a Parquet file by name, read when they are asked for."""
+
+    def __init__(self, path: Path, source: str) -> None:
+        self.path, self.source = path, source
+
+    def __call__(self, name: str) -> Column:
+        pa = pyarrow()
+        from pyarrow import parquet
+
+        try:
+            return column_from(parquet.read_table(self.path, columns=[name]).column(0), name, self.source)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{self.source}: column {name!r} cannot be read: {first_line(error)}") from error
+        finally:
+            pa.default_memory_pool().release_unused()
+
+
 class Parquet(TableFile):
     """Parquet, read one column at a time."""
 
@@ -102,17 +159,13 @@ class Parquet(TableFile):
         pa = pyarrow()
         from pyarrow import parquet
 
-        def load(name: str) -> Any:
-            try:
-                return column_from(parquet.read_table(path, columns=[name]).column(0), name, str(path))
-            except (pa.ArrowException, OSError) as error:
-                raise InputError(f"{path}: column {name!r} cannot be read: {first_line(error)}") from error
-
         try:
             facts, schema = parquet.read_metadata(path), parquet.read_schema(path)
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{path} is not a Parquet file: {first_line(error)}") from error
-        return Table(str(path), tuple(schema.names), facts.num_rows, load, ends=_kept_ends(schema))
+        return Table(
+            str(path), tuple(schema.names), facts.num_rows, _Columns(path, str(path)), ends=_kept_ends(schema)
+        )
 
     def arrow(self, path: Path) -> Any:
         pa = pyarrow()

@@ -51,7 +51,7 @@ def recording_of(table: Table, given: Columns) -> Recording:
         raise InputError(f"{table.source}: {error}") from error
     if table.rows == 0:
         raise InputError(f"{table.source} has no rows")
-    rewards, actions, closing = _steps(table, columns)
+    rewards, closing = _steps(table, columns)
     flags = [_flag(table, name, closing) for name in (columns.terminated, columns.truncated)]
     rows = _rows(table, columns, closing, flags[0] | flags[1])
     terminated, truncated = (
@@ -71,8 +71,8 @@ def recording_of(table: Table, given: Columns) -> Recording:
             for own, name in zip(own_names(columns.observations), columns.observations, strict=True)
         ],
         actions=[
-            Named(own, partial(_taken, column, keep))
-            for own, column in zip(own_names(columns.actions), actions, strict=True)
+            Named(own, partial(_taken, table, name, keep))
+            for own, name in zip(own_names(columns.actions), columns.actions, strict=True)
         ],
         rewards=rewards[keep],
         objectives=own_names(columns.rewards),
@@ -129,17 +129,16 @@ def _observed(table: Table, rows: Rows, name: str, after: str | None) -> Column:
     return table.load(name) if after is None else _with_next(table, name, after, rows.starts, rows.ends)
 
 
-def _taken(column: Column, keep: Any) -> Column:
+def _taken(table: Table, name: str, keep: Any) -> Column:
+    column = table.load(name)
     missing = None if column.missing is None else column.missing[keep]
     return Column(
         column.values[keep], column.categories, None if missing is None or not missing.any() else missing
     )
 
 
-def _steps(
-    table: Table, columns: Columns
-) -> tuple[Float[np.ndarray, "rows m"], list[Column], Bool[np.ndarray, " rows"]]:
-    """Rewards and actions, and which rows have neither: those hold the observation after the last step."""
+def _steps(table: Table, columns: Columns) -> tuple[Float[np.ndarray, "rows m"], Bool[np.ndarray, " rows"]]:
+    """Rewards, and which rows have neither them nor actions: those hold the last observation."""
     rewards = np.empty((table.rows, len(columns.rewards)))
     gaps: list[Any] = []
     for index, name in enumerate(columns.rewards):
@@ -148,8 +147,7 @@ def _steps(
             raise word_in(table, f"reward column {name!r}", column, "a number")
         rewards[:, index] = column.values
         gaps.append(missing_in(column))
-    actions = [table.load(name) for name in columns.actions]
-    gaps += [missing_in(column) for column in actions]
+    gaps += [missing_in(table.load(name)) for name in columns.actions]
     everywhere = all(gap is not None for gap in gaps)
     closing = np.logical_and.reduce(gaps) if everywhere else np.zeros(table.rows, bool)
     for name, gap in zip(columns.rewards, gaps, strict=False):
@@ -162,7 +160,7 @@ def _steps(
             f"{table.row(int(row))}: reward column {columns.rewards[index]!r} is {rewards[row, index]}, "
             "but must be finite"
         )
-    return rewards, actions, closing
+    return rewards, closing
 
 
 def _flag(table: Table, name: str | None, closing: Bool[np.ndarray, " rows"]) -> Bool[np.ndarray, " rows"]:
