@@ -49,7 +49,7 @@ def steps(episodes):
 def test_data_conserve_their_own_mass(episodes):
     data = steps(episodes)
     flow = FiniteHorizon(HORIZON)
-    weights = in_float64(lambda w: flow.transition_weights(w))(data.weights)
+    weights = in_float64(lambda w: flow.transition_weights(w, len(data.weights)))(data.weights)
     assert violation(flow, weights, data.time, data.terminated) == pytest.approx(0, abs=1e-12)
 
 
@@ -79,7 +79,7 @@ def test_discounted_mass_is_conserved_when_each_step_keeps_gamma_of_it(gamma, qu
 
 def test_discounted_flow_averages_over_steps_in_units_of_return():
     flow = Discounted(0.9)
-    np.testing.assert_allclose(flow.transition_weights(jnp.asarray([0.1, 0.7, 0.2, 0.5])), 0.25)
+    np.testing.assert_allclose(flow.transition_weights(jnp.asarray([0.1, 0.7, 0.2, 0.5]), 4), 0.25)
     np.testing.assert_allclose([flow.initial_weight, flow.discount, flow.reward_scale], [0.1, 0.9, 10])
 
 

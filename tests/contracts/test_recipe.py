@@ -83,7 +83,7 @@ def test_more_effort_is_more():
 
 @pytest.mark.parametrize("name", ["esr-iql", "optidice", "fairdice", "episode-weighting", "bc"])
 def test_every_algorithm_has_its_settings_chosen_unless_something_of_its_own_is_given(name, monkeypatch):
-    found = SMALL.adapted(dict(FEATURES[1]))
+    found = SMALL.adapted(dict(FEATURES[2]))
     monkeypatch.setattr(setup, "settle", lambda *_: found)
     given = {"algorithm": name, "horizon": 20, "learning_rate": 1e-3, "seed": 0, "config": SMALL}
 

@@ -11,9 +11,9 @@ from support.training import TINY
 
 from aetdice import bsr
 from aetdice.algorithms.dice import aetdice
-from aetdice.algorithms.dual import DualSetting, entering_and_residuals, step_residuals
+from aetdice.algorithms.dual import DualSetting, batch_weights, entering_and_residuals, step_residuals
 from aetdice.config import DualConfig
-from aetdice.dice import FiniteHorizon
+from aetdice.dice import Discounted, FiniteHorizon
 from aetdice.objectives import ChiSquare
 
 
@@ -45,3 +45,15 @@ def test_every_step_is_drawn_as_often_as_any_other(cut):
 def test_episode_that_stops_without_an_end_breaks_the_order_of_rows():
     assert not ragged(cut=False).breaks
     assert ragged(cut=True).breaks
+
+
+@pytest.mark.parametrize("flow", [FiniteHorizon(HORIZON), Discounted(0.9)], ids=["finite", "discounted"])
+def test_batches_weigh_their_steps_as_the_whole_data_does_on_average(flow):
+    """Or the regulariser would be stronger than β says, by as much as the data is larger than a batch."""
+    steps, size = ragged(cut=False).steps, 2
+    setting = DualSetting(flow, ChiSquare(), DualConfig())
+    whole = flow.transition_weights(steps.weight, steps.count)
+    rows = np.arange(steps.count - steps.count % size).reshape(-1, size)
+    batches = [batch_weights(steps.take(jnp.asarray(part)), steps.count, setting)[:, 0] for part in rows]
+    found = np.concatenate(batches) * size / steps.count
+    np.testing.assert_allclose(found, whole[: rows.size], rtol=1e-6)

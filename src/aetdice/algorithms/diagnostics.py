@@ -95,7 +95,7 @@ def ratio_sums(
         lambda block: step_residuals(state.average, hyper.objective, block, mu, setting), blocks(steps)
     )
     residuals = found.reshape(-1)[: steps.count]
-    weights = setting.flow.transition_weights(steps.weight)
+    weights = setting.flow.transition_weights(steps.weight, steps.count)
     w = ratio(residuals, hyper.beta, setting.divergence)
     mass = w * weights
     here, there = _tests_at(state, steps)

@@ -64,7 +64,7 @@ def init_dual(nu: Nu, hyper: DiceHyper, data: DeviceData, setting: DualSetting) 
 
 def behaviour_utilities(hyper: DiceHyper, steps: Steps, setting: DualSetting) -> Float[Array, " n"]:
     """F(0) + Σ d^D r̃."""
-    return _attained(hyper, steps, setting.flow.transition_weights(steps.weight), setting)
+    return _attained(hyper, steps, setting.flow.transition_weights(steps.weight, steps.count), setting)
 
 
 def update_dual(
@@ -80,7 +80,7 @@ def update_dual(
     batch, first = data.steps.take(rows.ravel()), data.steps.take(starts)
     progress = step / setting.config.steps
     beta = annealed_beta(hyper, progress, setting)
-    weights = _weights(batch, data.count, setting)
+    weights = batch_weights(batch, data.count, setting)
     mu = multiplier(hyper.objective.aggregation, state.slack)
 
     def loss(nu: Nu) -> tuple[Float[Array, ""], Float[Array, "batch times"]]:
@@ -225,12 +225,12 @@ def expected_next(
     return jax.vmap(one)(batch.accrued, batch.time, after.observation, after.reward, weight)
 
 
-def _weights(batch: Steps, stored: int, setting: DualSetting) -> Float[Array, "batch times"]:
+def batch_weights(batch: Steps, stored: int, setting: DualSetting) -> Float[Array, "batch times"]:
     """d^D of each step; a mean over the batch times the stored steps estimates the sum over all."""
     size = batch.time.shape[0]
     if isinstance(setting.flow, FiniteHorizon) and setting.time_augmented:
         return jnp.full((size, setting.flow.horizon), 1 / size)
-    return setting.flow.transition_weights(batch.weight)[:, None] * (stored / size)
+    return setting.flow.transition_weights(batch.weight, stored)[:, None] * (stored / size)
 
 
 def _attained(

@@ -93,7 +93,7 @@ def _weighed(
 ) -> tuple[Float[Array, " steps"], Float[Array, "steps n"]]:
     """d^D and r̃ of every step."""
     rewards = step_rewards(hyper.objective.utility, steps, setting.terminal_reward)
-    return setting.flow.transition_weights(steps.weight), rewards
+    return setting.flow.transition_weights(steps.weight, steps.count), rewards
 
 
 def _refitted(
@@ -140,7 +140,7 @@ def _linear_dual(
             here, there, now, then, discount * np.asarray(data.steps.follows, np.float64), constants
         ),
         initial=_initial(here, data, now, constants),
-        mass=np.asarray(setting.flow.transition_weights(data.steps.weight), np.float64),
+        mass=np.asarray(setting.flow.transition_weights(data.steps.weight, data.steps.count), np.float64),
         rewards=float(setting.flow.reward_scale) * rewards,
         zero_utility=in_float64(hyper.objective.utility)(np.zeros(data.steps.accrued.shape[1])),
         aggregation=hyper.objective.aggregation,

@@ -31,8 +31,8 @@ class Flow(eqx.Module):
         """Brings Σ d r̃ to the units of a return."""
 
     @abc.abstractmethod
-    def transition_weights(self, per_episode: Float[Array, " steps"]) -> Float[Array, " steps"]:
-        """d^D of each stored step, from its weight within the episodes' mass."""
+    def transition_weights(self, per_episode: Float[Array, " steps"], stored: int) -> Float[Array, " steps"]:
+        """d^D of some of the stored steps, from their weights within the episodes' mass."""
 
     @abc.abstractmethod
     def sums(self, values: Float[Array, "steps *v"], time: Int[Array, " steps"]) -> Float[Array, "parts *v"]:
@@ -87,7 +87,8 @@ class FiniteHorizon(Flow):
     def reward_scale(self) -> Parameter:
         return parameter(1.0)
 
-    def transition_weights(self, per_episode: Float[Array, " steps"]) -> Float[Array, " steps"]:
+    def transition_weights(self, per_episode: Float[Array, " steps"], stored: int) -> Float[Array, " steps"]:
+        del stored
         return per_episode
 
     def sums(self, values: Float[Array, "steps *v"], time: Int[Array, " steps"]) -> Float[Array, "parts *v"]:
@@ -137,8 +138,8 @@ class Discounted(Flow):
     def reward_scale(self) -> Parameter:
         return 1 / (1 - self.gamma)
 
-    def transition_weights(self, per_episode: Float[Array, " steps"]) -> Float[Array, " steps"]:
-        return jnp.full_like(per_episode, 1 / per_episode.shape[0])
+    def transition_weights(self, per_episode: Float[Array, " steps"], stored: int) -> Float[Array, " steps"]:
+        return jnp.full_like(per_episode, 1 / stored)
 
     def sums(self, values: Float[Array, "steps *v"], time: Int[Array, " steps"]) -> Float[Array, "parts *v"]:
         """Over all steps."""

@@ -35,7 +35,11 @@ class NearestModel:
         self.ends[episodes.starts + episodes.lengths - 1] = episodes.terminated & ~episodes.truncated
         self.places = frames[before] / self.spread
         self.discrete = np.issubdtype(episodes.actions.dtype, np.integer)
-        actions = episodes.actions.reshape(episodes.steps, -1)
+        self.actions = actions = episodes.actions.reshape(episodes.steps, -1).astype(np.float64)
+        self.slopes = np.linalg.lstsq(
+            np.column_stack([np.ones(len(actions)), self.places, actions]), self.moves, rcond=None
+        )[0][-actions.shape[1] :]
+        """How moves change with continuous actions, on the whole."""
         reach = actions.std(axis=0)
         self.reach = np.where(reach > 1e-9, reach, 1.0)
         kinds = episodes.actions if self.discrete else np.zeros(episodes.steps, int)
@@ -58,10 +62,16 @@ class NearestModel:
             steps, unknown = steps + int(going.sum()), unknown + int(np.sum(going & (distance > self.far)))
             accrued += np.where(going[:, None], self.episodes.rewards[row], 0)
             going &= ~self.ends[row]
-            state = np.where(going[:, None], state + self.moves[row], state)
+            state = np.where(going[:, None], state + self.moves[row] + self._apart(action, row), state)
             if not going.any():
                 break
         return accrued, unknown / max(steps, 1)
+
+    def _apart(self, action: np.ndarray, row: np.ndarray) -> Float[np.ndarray, "count o"] | float:
+        """What the difference between a continuous action and the recorded one makes of the move."""
+        if self.discrete:
+            return 0.0
+        return np.asarray((action.reshape(len(row), -1) - self.actions[row]) @ self.slopes)
 
     def _nearest(
         self, state: Float[np.ndarray, "count o"], action: np.ndarray

@@ -15,15 +15,21 @@ from aetdice.evaluation.policy import Policy
 
 
 def model_of(episodes: Episodes, horizon: int) -> "RecordedModel | NearestModel | None":
-    """The recorded model of the data; None where there are too many dimensions for steps to be near."""
+    """The recorded model of the data, if they have one."""
+    kind = kind_of_model(episodes)
+    return None if kind is None else kind(episodes, horizon)
+
+
+def kind_of_model(episodes: Episodes) -> "type[RecordedModel | NearestModel] | None":
+    """None where states are neither numbered nor of so few dimensions that steps are near each other."""
     flat = episodes.observations.reshape(len(episodes.observations), -1)
     discrete = np.issubdtype(episodes.actions.dtype, np.integer)
     if discrete and episodes.actions.ndim != 1:
         return None
     if discrete and number_rows(flat) is not None:
-        return RecordedModel(episodes, horizon)
+        return RecordedModel
     dimensions = flat.shape[1] + (0 if discrete else episodes.actions[0].size)
-    return NearestModel(episodes, horizon) if dimensions <= MOST_DIMENSIONS else None
+    return NearestModel if dimensions <= MOST_DIMENSIONS else None
 
 
 class RecordedModel:

@@ -83,7 +83,7 @@ class OfflineProblem:
         if steps.actions.min() < 0:
             raise InputError("actions must be numbered from 0")
         pairs, pair = np.unique(here * width + steps.actions, return_inverse=True)
-        weights = in_float64(flow.transition_weights)(steps.weights)
+        weights = in_float64(flow.transition_weights)(steps.weights, len(steps.weights))
         mass = np.bincount(pair, weights)
         reward = np.stack([np.bincount(pair, weights * r) for r in steps.transformed_rewards.T], axis=1)
         shape = (pairs.size, first.size)

@@ -19,6 +19,7 @@ from aetdice.algorithms.episode_weighting import episode_weighting
 from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
 from aetdice.data.noise import chance_share
+from aetdice.evaluation.recorded_model import RecordedModel, kind_of_model
 from aetdice.learning.inputs import actions_of
 from aetdice.learning.recipe import settle
 from aetdice.learning.stitching import join_at_random, stitch
@@ -44,8 +45,9 @@ STEADY = {"network.value_fourier": 3, "dual.batch": 512}
 BETAS = (1e-3, 1e-4)
 """Tried on stochastic data; the policy's J in the recorded model decides between them."""
 SIZES = (0.005, 0.03, 0.15)
-"""Effective sample sizes tried where there is some chance: few episodes do not show what may happen."""
-SOME_CHANCE = 1e-3
+"""Effective sample sizes tried where states are continuous: few episodes do not show all that may happen."""
+SURE_SIZE = 0.1
+"""Taken where nothing can tell sizes apart."""
 
 
 class Choice(NamedTuple):
@@ -66,9 +68,12 @@ def choose(dataset: Episodes, given: Choice, horizon: int) -> Choice:
     given = given._replace(config=settle(dataset, given.algorithm, horizon, given.config))
     whole = np.mean(dataset.terminated | (dataset.lengths >= horizon)) >= LEAST_WHOLE
     if whole and has_one_start(dataset) and chance <= most:
-        sizes = {"sample_size": SIZES} if chance > SOME_CHANCE else {}
+        kind = kind_of_model(dataset)
+        sizes = {} if kind is RecordedModel else {"sample_size": SURE_SIZE if kind is None else SIZES}
         return given._replace(
-            algorithm=episode_weighting(horizon, given.config), joins="best", sweeps={**given.sweeps, **sizes}
+            algorithm=episode_weighting(horizon, given.config),
+            joins="none" if kind is None else "best",
+            sweeps={**given.sweeps, **sizes},
         )
     if not discrete or chance <= most:
         return given._replace(algorithm=aetdice(horizon, given.config))

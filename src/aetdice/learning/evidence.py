@@ -1,12 +1,10 @@
 """What the data say of a trained policy: played in the recorded transitions, or beside nearest neighbours."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float
 
 from aetdice.data import Episodes, accrue
 from aetdice.data.neighbours import misses, near_steps
@@ -56,7 +54,8 @@ class Evidence:
     ) -> dict[str, float]:
         """J of the data, and of the policy in the model; how much of the promise is lost, how sure that is.
 
-        A claim is in the units of J for flows with a horizon only.
+        The model is off by about as much as the data's own J is uncertain. A claim is in the units of J for
+        flows with a horizon only.
         """
         known = {"noise": self.noise, "episodes": len(self.dataset)}
         if self.model is None:
@@ -71,16 +70,6 @@ class Evidence:
             "data_value": float(data.value),
             "model_value": value,
             "model_unknown": unknown,
-            "model_uncertainty": self._half(data, diagnostics) / gain,
+            "model_uncertainty": float(data.high - data.low) / 2 / gain,
             "lost_share": 0.0 if promised <= 0 else 1 - gain / promised,
         }
-
-    def _half(self, data: Any, diagnostics: Mapping[str, Any]) -> float:
-        """Half an interval of J: the data's own is known to theirs.
-
-        A policy whose ratios rest on a share of stochastic data is known the less, as the mean of so many
-        fewer episodes.
-        """
-        share = diagnostics.get("effective_sample_size", 1.0) if self.pooled else 1.0
-        half: Float[np.ndarray, ""] = (data.high - data.low) / 2
-        return float(half) / math.sqrt(max(share, 1e-6))

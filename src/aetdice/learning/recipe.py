@@ -24,6 +24,7 @@ Settings = Mapping[str, Any]
 
 FEATURES: tuple[Settings, ...] = (
     {},
+    {"network.fourier": 1},
     {"network.observation_fourier": 3, "network.fourier": 3},
     {"network.observation_fourier": 5, "network.fourier": 3},
 )

@@ -12,8 +12,8 @@ from aetdice.algorithms.episode_weighting import LEAST_EPISODES
 from aetdice.learning.selection import MOST_IMBALANCE, MOST_VIOLATION
 
 LEAST_DISTANCE = 0.02
-MOST_UNCERTAINTY = 0.1
-"""Of J in the recorded model, half a 95 % interval, relative to what the policy gains over the data."""
+MOST_UNCERTAINTY = 0.08
+"""Half a 95 % interval of the data's own J, relative to what the policy gains over it."""
 MOST_CHANCE = 0.01
 """Of steps after which something else might have followed, where whole episodes are weighed."""
 MOST_NOISE = 0.1
