@@ -18,7 +18,15 @@ from aetdice.data.device import DeviceData
 from aetdice.errors import InputError
 from aetdice.evaluation.recorded_model import RecordedModel
 from aetdice.learning.choice import Choice, choose, with_joined
-from aetdice.learning.inputs import check_settings, encoder_for, head_for, onto_device, probe_of, split
+from aetdice.learning.inputs import (
+    check_settings,
+    encoder_for,
+    head_for,
+    onto_device,
+    probe_of,
+    set_aside,
+    split,
+)
 from aetdice.learning.population import product, stack
 from aetdice.networks import Encoder, PolicyHead
 from aetdice.objectives import Objective, check_objective
@@ -86,6 +94,8 @@ def set_up(
     """Everything that training needs; `InputError` names whatever is wrong, before anything is written."""
     horizon = int(dataset.lengths.max()) if horizon is None else horizon
     check_horizon(dataset, horizon)
+    everything = dataset
+    dataset, _ = set_aside(everything, config)
     choice = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
     check_settings(dataset, config)
     if algorithm == AETDICE and config.dual.n_step is None and sweeps.get("beta") is None:
@@ -116,13 +126,13 @@ def set_up(
             learner,
             config.network,
         ),
-        head=head_for(dataset, config.network),
+        head=head_for(everything if training.actions else dataset, config.network),
         training=training,
         held_out=None if kept is None else onto_device(kept, horizon, learner, model=recorded),
         probe=probe_of(dataset, horizon, learner),
         returns=dataset.returns,
         model=RecordedModel(dataset, horizon) if training.steps.successors and training.actions else None,
-        fingerprint=fingerprint(dataset, choices, algorithm, horizon, config),
+        fingerprint=fingerprint(everything, choices, algorithm, horizon, config),
     )
 
 

@@ -14,8 +14,9 @@ from aetdice.errors import InputError
 from aetdice.files import versions
 from aetdice.learning.checkpointing import Checkpointing
 from aetdice.learning.folder import RESULT, read_request, read_result, write_request
+from aetdice.learning.inputs import set_aside
 from aetdice.learning.run import Run, select_members
-from aetdice.learning.setup import Seeds, Values, set_up, several
+from aetdice.learning.setup import Seeds, Setup, Values, set_up, several
 from aetdice.learning.stages import TrainingState, start, train_members
 from aetdice.learning.trackers import Tracker
 from aetdice.objectives import Objective, objective_from, objective_record
@@ -75,6 +76,7 @@ def train(
         "objectives": [{"name": each.name, "record": objective_record(each)} for each in objectives],
         "algorithm": algorithm,
         "horizon": setup.horizon,
+        "split": _split(seen, setup),
         "sweeps": {name: several(value) for name, value in sweeps.items() if value is not None},
         "learning_rate": several(learning_rate),
         "seed": several(seed),
@@ -142,6 +144,13 @@ def _check_kinds(dataset: Any, objective: Any) -> None:
             raise InputError(
                 f"an objective is made by esr(), ser(), bsr(0.5), … or Objective(F, G); not {one!r}"
             )
+
+
+def _split(dataset: Episodes, setup: Setup) -> dict[str, int]:
+    """How many episodes are trained on, chosen by, and kept for estimates."""
+    rest = len(set_aside(dataset, setup.config)[0])
+    chosen = 0 if setup.held_out is None else len(setup.held_out.initial)
+    return {"training": rest - chosen, "selection": chosen, "report": len(dataset) - rest}
 
 
 def _named(origin: Mapping[str, Any]) -> str:
