@@ -258,7 +258,9 @@ def test_settings_of_the_command_line_come_after_those_of_the_file(tmp_path):
 
 
 def test_flat_settings_of_version_0_1_have_their_places():
-    assert {new for places in NAMES.values() for new in places} | {"dual.starts", "trainer.report"} == set(KINDS)
+    assert {new for places in NAMES.values() for new in places} | {"dual.starts", "trainer.report"} == set(
+        KINDS
+    )
     flat = {
         "value_steps": 7,
         "batch": 32,
