@@ -58,8 +58,8 @@ class Mistaken(TableActing):
     def __init__(self, behaviour: TableActing) -> None:
         self.actions, self.known = behaviour.actions, behaviour.known
 
-    def probabilities(self, observations, accrued, time):
-        return super().probabilities(observations, accrued, time)[:, ::-1]
+    def probabilities(self, states):
+        return super().probabilities(states)[:, ::-1]
 
 
 def robust(recording, basis, weights, ratios):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from aetdice import Episode, Episodes
-from aetdice.estimation.acting import Acting
+from aetdice.estimation.acting import DiscreteActing
 from aetdice.exact import AugmentedSpace, TabularPolicy
 
 
@@ -48,7 +48,7 @@ def random_policy(space: AugmentedSpace, seed: int, least: float = 0.1) -> Tabul
     return TabularPolicy(space, [least / actions + (1 - least) * rows for rows in shares])
 
 
-class TableActing(Acting):
+class TableActing(DiscreteActing):
     """A tabular policy as estimators ask it; anything goes where it is never."""
 
     def __init__(self, policy: TabularPolicy) -> None:
@@ -63,7 +63,8 @@ class TableActing(Acting):
                 )
                 self.known[key] = policy.probabilities[time][row]
 
-    def probabilities(self, observations, accrued, time):
+    def probabilities(self, states):
+        observations, accrued, time = states
         anything = np.full(self.actions, 1 / self.actions)
         keys = zip(observations.tolist(), accrued.round(6).tolist(), time.tolist(), strict=True)
         return np.array([self.known.get((*o, *a, t), anything) for o, a, t in keys])

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from aetdice.estimation.acting import Acting
-from aetdice.estimation.recording import Recording, Weights
+from aetdice.estimation.acting import Acting, Augmented, DiscreteActing
+from aetdice.estimation.recording import Recording
 from aetdice.exact.grouping import number_vectors
 
 RIDGE = 1e-3
@@ -65,15 +65,12 @@ class Tabular(Basis):
     first_chance: Float[np.ndarray, "episodes a"]
 
     @classmethod
-    def of(cls, recording: Recording, acting: Acting) -> "Tabular":
+    def of(cls, recording: Recording, acting: DiscreteActing) -> "Tabular":
         steps, count = recording.steps, recording.episodes.steps
-        frames = np.concatenate([recording.observations, recording.next_observations]).astype(float)
-        keys = np.column_stack([frames, np.concatenate([steps.accrued, steps.next_accrued])])
-        time = np.concatenate([steps.time, steps.time + 1])
-        _, node = number_vectors(time, keys)
-        chance = acting.probabilities(recording.observations, steps.accrued, steps.time)
-        last = np.minimum(steps.time + 1, recording.horizon - 1)
-        after = acting.probabilities(recording.next_observations, steps.next_accrued, last)
+        states = (recording.before, recording.after)
+        keys = np.concatenate([np.column_stack([each.observations, each.accrued]) for each in states])
+        _, node = number_vectors(np.concatenate([steps.time, steps.time + 1]), keys.astype(float))
+        chance, after = (acting.probabilities(each) for each in states)
         width = max(chance.shape[1], int(steps.actions.max()) + 1)
         chance, after = (np.pad(c, ((0, 0), (0, width - c.shape[1]))) for c in (chance, after))
         code = node[:count] * width + steps.actions
@@ -170,17 +167,12 @@ class RandomFeatures(Basis):
 
     @classmethod
     def of(cls, recording: Recording, acting: Acting, count: int = 100, seed: int = 0) -> "RandomFeatures":
-        steps = recording.steps
         make = _Cosines.of(recording, count, seed)
-        later = np.minimum(steps.time + 1, recording.horizon - 1)
-        starts = steps.initial
         return cls(
             recording=recording,
-            here=make(recording.observations, steps.accrued, steps.actions),
-            next=make.under(acting, recording.next_observations, steps.next_accrued, later),
-            first=make.under(
-                acting, recording.observations[starts], steps.accrued[starts], steps.time[starts]
-            ),
+            here=make(recording.before, recording.steps.actions),
+            next=make.under(acting, recording.after),
+            first=make.under(acting, recording.before.take(recording.steps.initial)),
         )
 
     def fit(
@@ -231,7 +223,7 @@ class _Cosines:
         steps = recording.steps
         discrete = steps.actions.ndim == 1 and np.issubdtype(steps.actions.dtype, np.integer)
         actions = int(steps.actions.max()) + 1 if discrete else 0
-        rows = _raw(recording.observations, steps.accrued, steps.actions, actions)
+        rows = _raw(recording.before, steps.actions, actions)
         spread, rng = rows.std(axis=0), np.random.default_rng(seed)
         scale = 1 / np.sqrt(rows.shape[1])
         return cls(
@@ -242,50 +234,22 @@ class _Cosines:
             actions=actions,
         )
 
-    def __call__(
-        self,
-        observations: Shaped[np.ndarray, "k o"],
-        accrued: Float[np.ndarray, "k m"],
-        actions: Shaped[np.ndarray, "k *a"],
-    ) -> Float[np.ndarray, "k p"]:
-        scaled = (_raw(observations, accrued, actions, self.actions) - self.centre) / self.spread
+    def __call__(self, states: Augmented, actions: Shaped[np.ndarray, "k *a"]) -> Float[np.ndarray, "k p"]:
+        scaled = (_raw(states, actions, self.actions) - self.centre) / self.spread
         return np.column_stack([np.ones(len(scaled)), scaled, np.cos(scaled @ self.slopes + self.shifts)])
 
-    def under(
-        self,
-        acting: Acting,
-        observations: Shaped[np.ndarray, "k o"],
-        accrued: Float[np.ndarray, "k m"],
-        time: Int[np.ndarray, " k"],
-    ) -> Float[np.ndarray, "k p"]:
+    def under(self, acting: Acting, states: Augmented) -> Float[np.ndarray, "k p"]:
         """Means over what π does."""
         parts = []
-        for first in range(0, len(time), BLOCK):
-            rows = slice(first, first + BLOCK)
-            actions, chances = acting.choices(observations[rows], accrued[rows], time[rows], seed=first)
-            each = (
-                chances[:, a, None] * self(observations[rows], accrued[rows], actions[:, a])
-                for a in range(chances.shape[1])
-            )
-            parts.append(sum(each, start=np.zeros(())))
+        for first in range(0, len(states.time), BLOCK):
+            block = states.take(slice(first, first + BLOCK))
+            actions, chances = acting.choices(block, seed=first)
+            each = (chances[:, a, None] * self(block, actions[:, a]) for a in range(chances.shape[1]))
+            parts.append(sum(each, start=np.zeros((len(block.time), 1))))
         return np.concatenate(parts)
 
 
-def _raw(
-    observations: Shaped[np.ndarray, "k o"],
-    accrued: Float[np.ndarray, "k m"],
-    actions: Shaped[np.ndarray, "k *a"],
-    count: int,
-) -> Float[np.ndarray, "k d"]:
+def _raw(states: Augmented, actions: Shaped[np.ndarray, "k *a"], count: int) -> Float[np.ndarray, "k d"]:
+    accrued = np.sign(states.accrued) * np.log1p(np.abs(states.accrued))
     shown = np.eye(count)[np.minimum(actions, count - 1)] if count else actions.reshape(len(accrued), -1)
-    return np.column_stack([observations.astype(float), np.sign(accrued) * np.log1p(np.abs(accrued)), shown])
-
-
-def basis_for(recording: Recording, acting: Acting, tabular: bool) -> Basis:
-    """Tables where augmented states repeat, otherwise features."""
-    return Tabular.of(recording, acting) if tabular else RandomFeatures.of(recording, acting)
-
-
-def uniform(episodes: int) -> Weights:
-    """No bootstrap: every episode once."""
-    return np.ones((1, episodes))
+    return np.column_stack([states.observations.astype(float), accrued, shown])

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from jaxtyping import Bool, Float, Int
 
 from aetdice.data.successors import frames_before, number_rows
-from aetdice.estimation.acting import Acting
+from aetdice.estimation.acting import Acting, Augmented
 from aetdice.estimation.recording import Recording, Weights
 from aetdice.estimation.rollouts import Rollouts, effective_number
 
@@ -81,7 +81,7 @@ class CountedModel:
         going, use = np.ones(count, bool), np.zeros(len(self.counts))
         steps = unknown = thin = 0
         for time in range(horizon):
-            action = acting.sample(self.shown[here], accrued, np.full(count, time), rng)
+            action = acting.sample(Augmented(self.shown[here], accrued, np.full(count, time)), rng)
             outcome, found, left = self._draw(here, np.asarray(action), rng)
             unknown += int(np.sum(going & ~found))
             steps += int(going.sum())
@@ -103,6 +103,7 @@ class CountedModel:
             returns=accrued,
             utilities=utilities.mean(axis=0) + scores.astype(float) @ centred / count,
             noise=noise,
+            replicate_noise=np.zeros_like(noise),
             unknown=unknown / max(steps, 1),
             thin=thin / max(steps, 1),
             effective_episodes=effective_number(self.by_episode.T @ (use / self.counts)),

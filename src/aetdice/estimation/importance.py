@@ -13,9 +13,9 @@ LARGEST = 50.0
 def action_ratios(recording: Recording, acting: Acting, behaviour: Acting) -> Float[np.ndarray, " steps"]:
     """Π_{u≤t} π/b of every step: how much likelier π is to have come so far."""
     steps = recording.steps
-    seen = (recording.observations, steps.accrued, steps.time, steps.actions)
-    likely = np.maximum(behaviour.likelihood(*seen), -LARGEST)  # it was done, whatever the behaviour says
-    logs = np.maximum(acting.likelihood(*seen), -LARGEST) - likely
+    likely, ours = (each.likelihood(recording.before, steps.actions) for each in (behaviour, acting))
+    # A step that was recorded is not impossible, whatever an estimated behaviour says.
+    logs = np.maximum(ours, -LARGEST) - np.maximum(likely, -LARGEST)
     total = np.cumsum(logs)
     begun = total[steps.initial] - logs[steps.initial]
     return np.exp(np.clip(total - begun[recording.episode], -LARGEST, LARGEST))

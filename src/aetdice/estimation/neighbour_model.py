@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from scipy.spatial import cKDTree
 
 from aetdice.data.successors import frames_before
-from aetdice.estimation.acting import Acting
+from aetdice.estimation.acting import Acting, Augmented
 from aetdice.estimation.recording import Recording, Weights
 from aetdice.estimation.rollouts import Rollouts, effective_number
 
@@ -64,7 +64,8 @@ class NeighbourModel:
         going, use = np.ones(len(own), bool), np.zeros(data.steps)
         steps = unknown = 0
         for time in range(self.recording.horizon):
-            action = acting.sample(here * self.spread, accrued, np.full(len(own), time), rng)
+            states = Augmented(here * self.spread, accrued, np.full(len(own), time))
+            action = acting.sample(states, rng)
             rows, distance = self._neighbours(here, np.asarray(action))
             effect, drawn = self._effects(here, action, rows, distance, weights, own, rng)
             first = going & (own == 0)
@@ -78,10 +79,12 @@ class NeighbourModel:
                 break
         utilities = self.recording.utilities_of(accrued)
         means = np.stack([utilities[own == b].mean(axis=0) for b in range(len(weights))])
+        spread = np.atleast_2d(np.cov(utilities[own == 0], rowvar=False))
         return Rollouts(
             returns=accrued[own == 0],
             utilities=means,
-            noise=np.atleast_2d(np.cov(utilities[own == 0], rowvar=False)) / each,
+            noise=spread / count,
+            replicate_noise=spread / each,
             unknown=unknown / max(steps, 1),
             thin=0.0,
             effective_episodes=effective_number(np.bincount(self.recording.episode, use)),

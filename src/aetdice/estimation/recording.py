@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int
 
 from aetdice.data import Episodes, augment
 from aetdice.data.augmentation import Transitions
+from aetdice.estimation.acting import Augmented
 from aetdice.objectives import Objective, in_float64
 
 Weights = Float[np.ndarray, "replicates episodes"]
@@ -41,12 +42,17 @@ class Recording:
         return len(self.episodes)
 
     @property
-    def observations(self) -> Shaped[np.ndarray, "steps o"]:
-        return self.steps.observations.reshape(self.episodes.steps, -1)
+    def before(self) -> Augmented:
+        """The states of the steps."""
+        shown = self.steps.observations.reshape(self.episodes.steps, -1)
+        return Augmented(shown, self.steps.accrued, self.steps.time)
 
     @property
-    def next_observations(self) -> Shaped[np.ndarray, "steps o"]:
-        return self.steps.next_observations.reshape(self.episodes.steps, -1)
+    def after(self) -> Augmented:
+        """The states that follow; what is beyond the horizon counts as its last moment."""
+        shown = self.steps.next_observations.reshape(self.episodes.steps, -1)
+        later = np.minimum(self.steps.time + 1, self.horizon - 1)
+        return Augmented(shown, self.steps.next_accrued, later)
 
     def at(self, time: int) -> Int[np.ndarray, " rows"]:
         """The steps at a time."""

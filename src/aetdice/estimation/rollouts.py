@@ -16,7 +16,9 @@ class Rollouts:
     utilities: Utilities
     """k of every replicate."""
     noise: Float[np.ndarray, "n n"]
-    """Covariance of what the replicates' k owe to the number of rollouts instead of the data."""
+    """Covariance of what the first k owes to the number of rollouts instead of the data."""
+    replicate_noise: Float[np.ndarray, "n n"]
+    """The same of the replicates' k among themselves."""
     unknown: float
     """Share of the steps for which nothing like the state and action was recorded."""
     thin: float
