@@ -56,7 +56,7 @@ class Mistaken(TableActing):
     """A behaviour that was estimated wrongly."""
 
     def __init__(self, behaviour: TableActing) -> None:
-        self.actions, self.known = behaviour.actions, behaviour.known
+        self.mark, self.marks, self.chances = behaviour.mark, behaviour.marks, behaviour.chances
 
     def probabilities(self, states):
         return super().probabilities(states)[:, ::-1]

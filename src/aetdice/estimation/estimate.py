@@ -36,6 +36,8 @@ ROLLOUTS = 10_000
 NEIGHBOUR_ROLLOUTS = 2_000
 COMPARED = 4_096
 """States in which policy and twin are compared."""
+SMALLEST = -50.0
+"""Of a log-probability."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,5 +237,7 @@ def _distance(recording: Recording, acting: Acting, behaviour: Acting) -> float:
     total = np.zeros(len(rows))
     for a in range(chances.shape[1]):
         ours, theirs = (each.likelihood(states, actions[:, a]) for each in (acting, behaviour))
-        total += np.where(chances[:, a] > 0, chances[:, a] * (ours - theirs), 0)
+        total += chances[:, a] * np.where(
+            chances[:, a] > 0, np.maximum(ours, SMALLEST) - np.maximum(theirs, SMALLEST), 0
+        )
     return float(np.mean(total))

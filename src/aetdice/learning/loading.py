@@ -48,6 +48,7 @@ def load_run(folder: Path | str, objective: Objective | Sequence[Objective] | No
             data_returns=dataset_of(request["dataset"]["origin"]).returns if returns is None else returns,
             request=request,
             versions=result["versions"],
+            estimates=[each["estimate"] for each in result["by_objective"] if "estimate" in each],
         )
     except (LookupError, ArithmeticError, TypeError, AttributeError) as error:
         raise InputError(f"{folder / RESULT} is not the result of a run: {error!r}") from error

@@ -13,6 +13,7 @@ from aetdice.datasets import dataset_of
 from aetdice.errors import InputError
 from aetdice.files import versions
 from aetdice.learning.checkpointing import Checkpointing
+from aetdice.learning.estimates import estimate_run
 from aetdice.learning.folder import RESULT, read_request, read_result, write_request
 from aetdice.learning.inputs import set_aside
 from aetdice.learning.run import Run, select_members
@@ -96,6 +97,8 @@ def train(
     seconds = time.perf_counter() - started
     selections = select_members(members)
     run = Run(members, selections, algorithm, config, setup.horizon, seconds, seen.returns, request)
+    kept = set_aside(dataset, config)[1]
+    run.estimates = [] if kept is None else estimate_run(run, kept)
     if out is not None:
         # A folder that has a result is this very run's, ended before: its scores are still true.
         run.save(out, read_result(Path(out)) if (Path(out) / RESULT).is_file() else None)
