@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from support.every_episode import TableActing, every_episode, random_policy
+from support.every_episode import every_episode, random_policy
 from support.problems import random_tables
 
 from aetdice import Episodes, bsr, enumerate_space
@@ -13,6 +13,7 @@ from aetdice.estimation.fitted import fitted_evaluation
 from aetdice.estimation.importance import action_ratios, per_episode, per_step
 from aetdice.estimation.marginal import marginal_ratios, weighted_utilities
 from aetdice.estimation.recording import Recording
+from aetdice.estimation.tabular_acting import TabularActing
 
 OBJECTIVE = bsr(0.5)
 
@@ -26,7 +27,7 @@ def problem(request):
     data, chances = every_episode(behaviour)
     recording = Recording.of(data, OBJECTIVE, 3)
     exact = policy.outcomes().expected_utilities(OBJECTIVE.utility)
-    return recording, chances[None] * len(data), TableActing(policy), TableActing(behaviour), exact
+    return recording, chances[None] * len(data), TabularActing(policy), TabularActing(behaviour), exact
 
 
 def test_fitted_evaluation_is_exact_with_tables(problem):
@@ -52,18 +53,18 @@ def test_importance_sampling_is_exact_with_the_true_behaviour(problem):
         np.testing.assert_allclose(estimator(recording, weights, ratios)[0], exact, atol=1e-9)
 
 
-class Mistaken(TableActing):
+class Mistaken(TabularActing):
     """A behaviour that was estimated wrongly."""
 
-    def __init__(self, behaviour: TableActing) -> None:
-        self.mark, self.marks, self.chances = behaviour.mark, behaviour.marks, behaviour.chances
+    def __init__(self, behaviour: TabularActing) -> None:
+        vars(self).update(vars(behaviour))
 
     def probabilities(self, states):
         return super().probabilities(states)[:, ::-1]
 
 
 def robust(recording, basis, weights, ratios):
-    found = fitted_evaluation(recording, basis, weights, np.broadcast_to(ratios, (1, len(ratios))))
+    found = fitted_evaluation(recording, basis, weights, ratios[None])
     return (found.value + found.correction)[0]
 
 

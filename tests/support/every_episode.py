@@ -3,7 +3,6 @@
 import numpy as np
 
 from aetdice import Episode, Episodes
-from aetdice.estimation.acting import DiscreteActing
 from aetdice.exact import AugmentedSpace, TabularPolicy
 
 
@@ -46,25 +45,3 @@ def random_policy(space: AugmentedSpace, seed: int, least: float = 0.1) -> Tabul
     rng, actions = np.random.default_rng(seed), space.momdp.actions
     shares = [rng.dirichlet(np.ones(actions), layer.live.size) for layer in space.layers[:-1]]
     return TabularPolicy(space, [least / actions + (1 - least) * rows for rows in shares])
-
-
-class TableActing(DiscreteActing):
-    """A tabular policy as estimators ask it; anything goes where it is never."""
-
-    def __init__(self, policy: TabularPolicy) -> None:
-        space, rows, chances = policy.space, [], []
-        for time, layer in enumerate(space.layers[:-1]):
-            seen = space.momdp.observations[layer.state[layer.live]]
-            now = np.full(len(seen), time)
-            rows.append(np.column_stack([seen, layer.accrued[layer.live], now]))
-            chances.append(policy.probabilities[time])
-        table = np.concatenate(rows)
-        self.mark = np.random.default_rng(0).uniform(1, 2, table.shape[1])
-        order = np.argsort(table @ self.mark)
-        self.marks, self.chances = (table @ self.mark)[order], np.concatenate(chances)[order]
-
-    def probabilities(self, states):
-        wanted = np.column_stack(states) @ self.mark
-        place = np.clip(np.searchsorted(self.marks, wanted - 1e-7), 0, len(self.marks) - 1)
-        found = np.abs(self.marks[place] - wanted) < 2e-7
-        return np.where(found[:, None], self.chances[place], 1 / self.chances.shape[1])

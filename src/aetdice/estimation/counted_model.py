@@ -33,24 +33,24 @@ class CountedModel:
         self.shown[numbers] = flat
         self.starts = numbers[before[data.starts]]
         self.actions = int(data.actions.max()) + 1
-        ends = np.zeros(data.steps, bool)
-        ends[data.starts + data.lengths - 1] = data.terminated & ~data.truncated
-        state = numbers[before]
-        table = np.column_stack([state, data.actions, numbers[before + 1], ends, data.rewards])
+        used = recording.followed
+        actions, ends, rewards = data.actions[used], recording.ends[used], data.rewards[used]
+        state, after = numbers[before[used]], numbers[before[used] + 1]
+        table = np.column_stack([state, actions, after, ends, rewards])
         _, rows, outcome, counts = np.unique(
             table, axis=0, return_index=True, return_inverse=True, return_counts=True
         )
         outcome = outcome.reshape(-1)
-        self.next, self.ends, self.reward = numbers[before[rows] + 1], ends[rows], data.rewards[rows]
+        self.next, self.ends, self.reward = after[rows], ends[rows], rewards[rows]
         self.counts = counts.astype(float)
-        code = state[rows] * self.actions + data.actions[rows]  # ascending, as np.unique sorted the table
+        code = state[rows] * self.actions + actions[rows]  # ascending, as np.unique sorted the table
         self.pairs, self.pair = np.unique(code, return_inverse=True)
         self.states, self.state = np.unique(state[rows], return_inverse=True)
         self.pair_total, self.state_total = (np.bincount(g, self.counts) for g in (self.pair, self.state))
         self.cumulative = np.concatenate([[0], np.cumsum(self.counts)])
         self.outcomes_of_pair = np.bincount(self.pair)
         self.by_episode = sp.csr_array(
-            (np.ones(data.steps), (outcome, recording.episode)), shape=(len(rows), len(data))
+            (np.ones(len(used)), (outcome, recording.episode[used])), shape=(len(rows), len(data))
         )
 
     @property

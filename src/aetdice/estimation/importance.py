@@ -8,6 +8,8 @@ from aetdice.estimation.recording import Recording, Utilities, Weights
 
 LARGEST = 50.0
 """Of the logarithm of a product of ratios."""
+IMPOSSIBLE = -1e4
+"""The logarithm of a probability of 0: large enough to stay so in a product."""
 
 
 def action_ratios(recording: Recording, acting: Acting, behaviour: Acting) -> Float[np.ndarray, " steps"]:
@@ -15,10 +17,10 @@ def action_ratios(recording: Recording, acting: Acting, behaviour: Acting) -> Fl
     steps = recording.steps
     likely, ours = (each.likelihood(recording.before, steps.actions) for each in (behaviour, acting))
     # A step that was recorded is not impossible, whatever an estimated behaviour says.
-    logs = np.maximum(ours, -LARGEST) - np.maximum(likely, -LARGEST)
+    logs = np.maximum(ours, IMPOSSIBLE) - np.maximum(likely, -LARGEST)
     total = np.cumsum(logs)
     begun = total[steps.initial] - logs[steps.initial]
-    return np.exp(np.clip(total - begun[recording.episode], -LARGEST, LARGEST))
+    return np.exp(np.minimum(total - begun[recording.episode], LARGEST))
 
 
 def per_episode(recording: Recording, weights: Weights, ratios: Float[np.ndarray, " steps"]) -> Utilities:

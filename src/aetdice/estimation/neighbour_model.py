@@ -34,17 +34,16 @@ class NeighbourModel:
         self.effect = np.column_stack([frames[before + 1] / self.spread - self.state, data.rewards])
         self.low, self.high = self.state.min(axis=0), self.state.max(axis=0)
         self.start = self.state[data.starts]
-        self.ends = np.zeros(data.steps, bool)
-        self.ends[data.starts + data.lengths - 1] = data.terminated & ~data.truncated
+        self.ends, used = recording.ends, recording.followed
         self.discrete = data.actions.ndim == 1 and np.issubdtype(data.actions.dtype, np.integer)
         if self.discrete:
             self.place = self.state
-            groups = [np.flatnonzero(data.actions == a) for a in range(int(data.actions.max()) + 1)]
+            groups = [used[data.actions[used] == a] for a in range(int(data.actions.max()) + 1)]
         else:
             actions = data.actions.reshape(data.steps, -1).astype(float)
             width = np.where(actions.std(axis=0) > 1e-9, actions.std(axis=0), 1.0)
             self.width, self.place = width, np.column_stack([self.state, actions / width])
-            groups = [np.arange(data.steps)]
+            groups = [used]
         self.groups = groups
         self.trees = [cKDTree(self.place[rows]) if len(rows) else None for rows in groups]
         self.radius = FAR * self._usual_distance()

@@ -6,7 +6,7 @@ import numpy as np
 
 from aetdice.estimation.acting import Acting, DiscreteActing
 from aetdice.estimation.basis import RandomFeatures, Tabular
-from aetdice.estimation.fitted import fitted_evaluation
+from aetdice.estimation.fitted import doubly_robust, fitted_evaluation
 from aetdice.estimation.importance import action_ratios, per_episode, per_step, sample_size
 from aetdice.estimation.marginal import effective_episodes, marginal_ratios, weighted_utilities
 from aetdice.estimation.recording import Recording, Utilities, Weights
@@ -38,7 +38,7 @@ def opinions_on(
     counted = tabular and isinstance(acting, DiscreteActing)
     basis = Tabular.of(recording, acting) if counted else RandomFeatures.of(recording, acting)  # type: ignore[arg-type]
     ratios = marginal_ratios(recording, basis, weights)
-    fitted = fitted_evaluation(recording, basis, weights, ratios)
+    fitted = fitted_evaluation(recording, basis, weights)
     least = float(effective_episodes(recording, ratios[0]).min())
     if isinstance(basis, Tabular):
         lost = basis.unrecorded()
@@ -72,11 +72,11 @@ def _by_products(
     size = sample_size(products[over])
     heard, why = size >= LEAST_SIZE, f"products of ratios rest on {size:.0f} episodes"
     normal = _normalised(recording, weights, products)
-    robust = fitted_evaluation(recording, basis, weights, normal)
+    robust = doubly_robust(recording, basis, weights, normal)
     return [
         Opinion("importance sampling", per_episode(recording, weights, products), heard, why),
         Opinion("importance sampling per step", per_step(recording, weights, products), heard, why),
-        Opinion("doubly robust", robust.value + robust.correction, heard, why),
+        Opinion("doubly robust", robust, heard, why),
     ]
 
 
