@@ -38,19 +38,17 @@ from aetdice.exact import (
     uniform_policy,
 )
 from aetdice.files import versions, write_json
-from aetdice.learning.inputs import set_aside
 from aetdice.learning.training import train
 from aetdice.objectives import Objective, bsr, in_float64
 from aetdice.studies.parts import code_commit
 
 KEPT = 0.1
 TRUTH_EPISODES = 4_000
-SHORT = {"network.hidden": (64,), "dual.steps": 1_000, "extraction.steps": 1_000, "trainer.report": KEPT}
+SHORT = {"network.hidden": (64,), "dual.steps": 1_000, "extraction.steps": 1_000}
 MAZE = {
     "network.observation_fourier": 3,
     "network.fourier": 3,
     "extraction.steps": 2_500,
-    "trainer.report": KEPT,
 }
 
 
@@ -90,7 +88,7 @@ def blended(one: TabularPolicy, other: TabularPolicy) -> TabularPolicy:
 
 
 def momdp_cases(count: int) -> Iterator[Case]:
-    """Random stochastic problems; policies of the exact regularised problem, optima, random ones, mixtures."""
+    """Random stochastic problems: regularised solutions of the data, optima, random policies, mixtures."""
     import stochastic
 
     for seed in range(count):
@@ -138,9 +136,10 @@ def neural_cases(
 ) -> Iterator[Case]:
     """One training for all objectives; every policy and the twin under every objective."""
     horizon = options.pop("horizon")
-    run = train(data, list(objectives.values()), horizon=horizon, config=config, progress=False, **options)
-    log = set_aside(data, config)[1]
-    assert log is not None
+    training, log = parts(data, 0)
+    run = train(
+        training, list(objectives.values()), horizon=horizon, config=config, progress=False, **options
+    )
     found = {f"trained for {n}": m.policy for n, m in zip(objectives, run.members, strict=True)}
     found["twin"] = run.members[0].twin
     outcomes: dict[str, Any] = {}
