@@ -62,6 +62,7 @@ class Case(NamedTuple):
     acting: Acting
     behaviour: Acting | None
     log: Episodes
+    seen: Episodes
     objective: Objective
     horizon: int
     truth: Callable[[], float]
@@ -117,6 +118,7 @@ def momdp_cases(count: int) -> Iterator[Case]:
                     acting=TabularActing(policy),
                     behaviour=TabularActing(behaviour),
                     log=log,
+                    seen=training,
                     objective=objective,
                     horizon=stochastic.HORIZON,
                     truth=lambda policy=policy, o=objective: policy.outcomes().score(o),
@@ -173,6 +175,7 @@ def neural_cases(
                 acting=acting_of(policy),
                 behaviour=acting_of(run.members[0].twin),
                 log=log,
+                seen=training,
                 objective=objective,
                 horizon=horizon,
                 truth=lambda name=name, o=objective: scored(name, o),
@@ -262,7 +265,9 @@ FAMILIES: dict[str, tuple[Callable[[int], Iterator[Case]], int]] = {
 
 def measured(case: Case) -> dict[str, Any]:
     began = time.perf_counter()
-    found = estimate(case.acting, case.log, case.objective, twin=case.behaviour, horizon=case.horizon)
+    found = estimate(
+        case.acting, case.log, case.objective, twin=case.behaviour, seen=case.seen, horizon=case.horizon
+    )
     seconds, truth = time.perf_counter() - began, case.truth()
     record = found.record()
     for name in ("quantiles", "versions"):

@@ -173,7 +173,7 @@ def test_a_run_on_a_log_keeps_its_estimate_beside_the_scores(tmp_path, capsys):
     config = TINY.adapted({"trainer.report": 0.2, "extraction.steps": 25, "dual.steps": 25})
     run = tiny_run(config=config, out=tmp_path / "run")
     (found,) = run.estimates
-    assert found["policy"]["episodes"] == 10
+    assert (found["policy"]["unseen"], found["policy"]["episodes"]) == (10, 50)
     assert found["policy"]["low"] <= found["policy"]["value"] <= found["policy"]["high"]
     assert 0 <= found["policy"]["improvement"] <= 1
     assert "score" not in found["policy"]

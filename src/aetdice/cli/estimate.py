@@ -10,10 +10,10 @@ from rich.console import Console
 
 from aetdice.cli.data import show
 from aetdice.data import Episodes
-from aetdice.datasets import dataset_of, load_dataset
+from aetdice.datasets import load_dataset
 from aetdice.errors import InputError
 from aetdice.files import versions
-from aetdice.learning.estimates import estimate_member, report_part
+from aetdice.learning.estimates import estimate_member, parts_of
 from aetdice.learning.loading import load_run
 from aetdice.learning.run import Run
 from aetdice.report.tables import estimate_table
@@ -38,22 +38,20 @@ class EstimateCommand:
         count, index = len(run.members), run.selections[0].chosen if self.member is None else self.member
         if not 0 <= index < count:
             raise InputError(f"the run has members 0 to {count - 1}, not {index}")
-        data, seen = self.episodes(run)
-        if seen:
+        seen, kept = parts_of(run) if self.data is None else (None, self.others(run))
+        if kept is None:
             show(SEEN, to_stderr=self.json)
-        found = estimate_member(run.members[index], data, run.horizon)
-        result: dict[str, Any] = {"member": index, "seen": seen, **found, "versions": versions()}
+            seen, kept = None, seen
+        assert kept is not None
+        found = estimate_member(run.members[index], kept, seen, run.horizon)
+        result: dict[str, Any] = {"member": index, **found, "versions": versions()}
         if self.json:
             print(json.dumps(result))
         else:
             Console().print(estimate_table(result))
 
-    def episodes(self, run: Run) -> tuple[Episodes, bool]:
-        """The episodes to estimate with, and whether the run has learned from them."""
-        origin = run.request["dataset"]["origin"]
-        if self.data is not None:
-            columns = (origin or {}).get("columns")
-            ends = run.request["dataset"]["ends"]
-            return load_dataset(self.data, columns=columns, ends=ends, horizon=run.horizon), False
-        kept = report_part(run)
-        return (dataset_of(origin), True) if kept is None else (kept, False)
+    def others(self, run: Run) -> Episodes:
+        """The episodes of another file, read as the run's own."""
+        asked = run.request["dataset"]
+        columns = (asked["origin"] or {}).get("columns")
+        return load_dataset(self.data, columns=columns, ends=asked["ends"], horizon=run.horizon)

@@ -8,6 +8,7 @@ has other frequencies; to first order its k is that of the same rollouts, each w
 import numpy as np
 import scipy.sparse as sp
 from jaxtyping import Bool, Float, Int
+from scipy.spatial import cKDTree
 
 from aetdice.data.successors import frames_before, number_rows
 from aetdice.estimation.acting import Acting, Augmented
@@ -45,8 +46,11 @@ class CountedModel:
         self.counts = counts.astype(float)
         code = state[rows] * self.actions + actions[rows]  # ascending, as np.unique sorted the table
         self.pairs, self.pair = np.unique(code, return_inverse=True)
-        self.states, self.state = np.unique(state[rows], return_inverse=True)
-        self.pair_total, self.state_total = (np.bincount(g, self.counts) for g in (self.pair, self.state))
+        self.pair_total = np.bincount(self.pair, self.counts)
+        self.first = np.searchsorted(self.pair, np.arange(len(self.pairs)))
+        spread = self.shown.std(axis=0)
+        self.spread = np.where(spread > 0, spread, 1.0)
+        self.known_states = cKDTree(self.shown / self.spread)
         self.cumulative = np.concatenate([[0], np.cumsum(self.counts)])
         self.outcomes_of_pair = np.bincount(self.pair)
         self.by_episode = sp.csr_array(
@@ -71,7 +75,7 @@ class CountedModel:
         return np.where(total > 0, share / known - 1, 0.0).astype(np.float32)
 
     def roll_out(self, acting: Acting, weights: Weights, count: int, seed: int) -> Rollouts:
-        """So many episodes; where nothing like it was recorded another action's outcome stands in."""
+        """So many episodes; for an action that was not recorded stands what it did in a similar state."""
         rng, horizon = np.random.default_rng(seed), self.recording.horizon
         deviations = self.deviations(weights)
         starts = rng.integers(len(self.starts), size=count)
@@ -82,10 +86,9 @@ class CountedModel:
         steps = unknown = thin = 0
         for time in range(horizon):
             action = acting.sample(Augmented(self.shown[here], accrued, np.full(count, time)), rng)
-            outcome, found, left = self._draw(here, np.asarray(action), rng)
+            outcome, found = self._draw(here, np.asarray(action), rng)
             unknown += int(np.sum(going & ~found))
             steps += int(going.sum())
-            going = going & left
             pair = self.pair[outcome]
             few = (self.pair_total[pair] < LEAST_COUNT) & self.stochastic
             thin += int(np.sum(going & found & few))
@@ -93,7 +96,7 @@ class CountedModel:
             use += np.bincount(outcome[going], minlength=len(use))
             scores += np.where(going & found, deviations[:, outcome], np.float32(0))
             going = going & ~self.ends[outcome]
-            here = np.where(going, self.next[outcome], here)
+            here = np.where(going, np.where(found, self.next[outcome], self._moved(here, outcome)), here)
             if not going.any():
                 break
         utilities = self.recording.utilities_of(accrued)
@@ -117,24 +120,32 @@ class CountedModel:
 
     def _draw(
         self, here: Int[np.ndarray, " n"], action: Int[np.ndarray, " n"], rng: np.random.Generator
-    ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-        """An outcome each; whether the state and action were recorded, and whether the state was left."""
-        pair, found = _place(self.pairs, here * self.actions + np.minimum(action, self.actions - 1))
-        found &= action < self.actions
-        state, left = _place(self.states, here)
-        group = np.where(found, pair, state)
-        total = np.where(found, self.pair_total[pair], self.state_total[state])
-        first = np.where(
-            found,
-            self.cumulative[np.searchsorted(self.pair, group)],
-            self.cumulative[np.searchsorted(self.state, group)],
-        )
+    ) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
+        """An outcome each, and whether the state and action were recorded."""
+        code = here * self.actions + np.minimum(action, self.actions - 1)
+        pair = np.minimum(np.searchsorted(self.pairs, code), len(self.pairs) - 1)
+        found = (self.pairs[pair] == code) & (action < self.actions)
+        lost = np.flatnonzero(~found)
+        pair[lost] = self._nearest(here[lost], action[lost])
+        first, total = self.cumulative[self.first[pair]], self.pair_total[pair]
         drawn = np.searchsorted(self.cumulative, first + rng.random(len(here)) * total, side="right") - 1
-        return np.clip(drawn, 0, len(self.counts) - 1), found, left
+        return np.clip(drawn, 0, len(self.counts) - 1), found
 
+    def _nearest(self, here: Int[np.ndarray, " n"], action: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """The recorded pair with the same action whose state looks most alike; with any, if it has none."""
+        place = np.zeros(len(here), int)
+        for own in np.unique(action):
+            ours = np.flatnonzero(action == own)
+            rows = np.flatnonzero(self.pairs % self.actions == own)
+            rows = rows if len(rows) else np.arange(len(self.pairs))
+            tree = cKDTree(self.shown[self.pairs[rows] // self.actions] / self.spread)
+            place[ours] = rows[tree.query(self.shown[here[ours]] / self.spread)[1]]
+        return place
 
-def _place(
-    groups: Int[np.ndarray, " k"], wanted: Int[np.ndarray, " n"]
-) -> tuple[Int[np.ndarray, " n"], Bool[np.ndarray, " n"]]:
-    place = np.minimum(np.searchsorted(groups, wanted), len(groups) - 1)
-    return place, groups[place] == wanted
+    def _moved(self, here: Int[np.ndarray, " n"], outcome: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+        """Where another state's outcome leads from here: by as much, or to the same if that is nowhere."""
+        origin = self.pairs[self.pair[outcome]] // self.actions
+        after = self.next[outcome]
+        wanted = self.shown[here] + self.shown[after] - self.shown[origin]
+        distance, place = self.known_states.query(wanted / self.spread)
+        return np.where(distance < 1e-9, place, after)

@@ -23,7 +23,7 @@ from aetdice.estimation.neighbour_model import NeighbourModel
 from aetdice.estimation.opinions import LONGEST, MOST_STEPS, Opinion, opinions_on
 from aetdice.estimation.recording import Recording, Utilities, bootstrap_weights
 from aetdice.estimation.rollouts import Rollouts
-from aetdice.estimation.support import Support, judge_support
+from aetdice.estimation.support import MOST_UNKNOWN, Support, judge_support
 from aetdice.evaluation import Policy
 from aetdice.evaluation.scores import QUANTILES
 from aetdice.objectives import Objective, in_float64
@@ -61,6 +61,9 @@ class PolicyEstimate:
     opinions: dict[str, dict[str, Any]]
     """By estimator: J, its standard error, and whether it was heard."""
     episodes: int
+    """That were looked at."""
+    unseen: int
+    """Of them, those that the policy was not trained on."""
 
     @property
     def value(self) -> float:
@@ -82,6 +85,7 @@ class PolicyEstimate:
             "support": self.support.record(),
             "estimators": self.opinions,
             "episodes": self.episodes,
+            "unseen": self.unseen,
         }
 
 
@@ -91,24 +95,33 @@ def estimate(
     objective: Objective | None = None,
     *,
     twin: Policy | Acting | None = None,
+    seen: Episodes | None = None,
     horizon: int | None = None,
     level: float = LEVEL,
     seed: int = 0,
 ) -> PolicyEstimate:
     """J = G(E[F(R)]) of a policy, from episodes that others recorded.
 
-    Give episodes that it was not trained on: those it knows by heart flatter it. With its cloning
-    `twin`, which stands for the behaviour that recorded them, importance sampling has a say too.
+    Give episodes that it was not trained on: those it knows by heart flatter it. What it has `seen` may
+    stand beside them: that tells of transitions too, and whether it flatters is checked by the others
+    alone. With its cloning `twin`, which stands for the behaviour, importance sampling has a say.
     """
     if not 0 < level < 1:
         raise InputError(f"the level of an interval lies between 0 and 1, not at {level}")
-    recording = _recorded(policy, dataset, objective, horizon)
+    kept = _recorded(policy, dataset, objective, horizon)
+    recording = kept
+    if seen is not None:
+        known = _recorded(policy, seen, kept.objective, kept.horizon)
+        both_parts = Episodes.joined([kept.episodes, known.episodes])
+        recording = Recording.of(both_parts, kept.objective, kept.horizon)
     acting, behaviour = _acting(policy), None if twin is None else _acting(twin)
     tabular = _is_tabular(recording)
     model: CountedModel | NeighbourModel = (CountedModel if tabular else NeighbourModel)(recording)
-    weights = bootstrap_weights(len(dataset), REPLICATES if tabular else REPLICATES // 10, seed)
+    weights = bootstrap_weights(recording.count, REPLICATES if tabular else REPLICATES // 10, seed)
     rollouts = model.roll_out(acting, weights, ROLLOUTS if tabular else NEIGHBOUR_ROLLOUTS, seed)
-    opinions = _opinions(recording, acting, behaviour, seed, tabular)
+    opinions = _opinions(kept, acting, behaviour, seed, tabular)
+    if seen is not None:
+        opinions.append(_apart(kept, acting, seed, tabular))
     freedom = rollouts.effective_episodes - 1
     size = len(recording.steps.zero_utility)
     both = np.concatenate([rollouts.utilities, recording.logged(weights)], axis=1)
@@ -129,7 +142,19 @@ def estimate(
         logged=interval_of(aggregation, both[0, size:], draws[:, size:], level),
         support=_support(recording, acting, behaviour, rollouts, first, disagreement),
         opinions=shown,
-        episodes=len(dataset),
+        episodes=recording.count,
+        unseen=kept.count,
+    )
+
+
+def _apart(kept: Recording, acting: Acting, seed: int, tabular: bool) -> Opinion:
+    """The model of the episodes that the policy was not trained on, alone."""
+    weights = bootstrap_weights(kept.count, OPINION_REPLICATES if tabular else OPINION_REPLICATES // 10, seed)
+    model: CountedModel | NeighbourModel = (CountedModel if tabular else NeighbourModel)(kept)
+    found = model.roll_out(acting, weights, ROLLOUTS // 4 if tabular else NEIGHBOUR_ROLLOUTS // 4, seed)
+    heard = found.unknown <= MOST_UNKNOWN["supported"]
+    return Opinion(
+        "unseen episodes alone", found.utilities, heard, f"for {found.unknown:.1%} there is nothing recorded"
     )
 
 

@@ -10,11 +10,10 @@ from aetdice.learning.inputs import set_aside
 from aetdice.learning.run import Member, Run
 
 
-def estimate_member(member: Member, data: Episodes, horizon: int) -> dict[str, Any]:
+def estimate_member(member: Member, data: Episodes, seen: Episodes | None, horizon: int) -> dict[str, Any]:
     """Policy and twin, and as a check the log itself beside the twin's estimate."""
-    policy, twin = (
-        estimate(one, data, member.objective, twin=member.twin, horizon=horizon) for one in member.acting
-    )
+    known = {"twin": member.twin, "seen": seen, "horizon": horizon}
+    policy, twin = (estimate(one, data, member.objective, **known) for one in member.acting)  # type: ignore[arg-type]
     return {"policy": policy.record(), "twin": twin.record(), "self_check": self_check(twin)}
 
 
@@ -31,17 +30,20 @@ def self_check(twin: PolicyEstimate) -> dict[str, Any]:
     return {"apart": apart, "within": within, "words": words}
 
 
-def report_part(run: Run) -> Episodes | None:
-    """The episodes that a run never learned or chose from; None if it kept none."""
+def parts_of(run: Run) -> tuple[Episodes, Episodes | None]:
+    """What a run learned or chose from, and the episodes it kept; None if it kept none."""
     origin = run.request["dataset"]["origin"]
     if origin is None:
         raise InputError("the data of this run came from Python: give the episodes to estimate with")
     data = dataset_of(origin)
     if data.sha256 != run.request["dataset"]["sha256"]:
         raise InputError(f"the data of this run has changed: {origin.get('file', origin.get('env'))}")
-    return set_aside(data, run.config)[1]
+    return set_aside(data, run.config)
 
 
-def estimate_run(run: Run, data: Episodes) -> list[dict[str, Any]]:
-    """The selected member of every objective."""
-    return [estimate_member(run.members[each.chosen], data, run.horizon) for each in run.selections]
+def estimate_run(run: Run, dataset: Episodes) -> list[dict[str, Any]]:
+    """The selected member of every objective; nothing where no episodes were kept."""
+    seen, kept = set_aside(dataset, run.config)
+    if kept is None:
+        return []
+    return [estimate_member(run.members[each.chosen], kept, seen, run.horizon) for each in run.selections]

@@ -97,8 +97,7 @@ def train(
     seconds = time.perf_counter() - started
     selections = select_members(members)
     run = Run(members, selections, algorithm, config, setup.horizon, seconds, seen.returns, request)
-    kept = set_aside(dataset, config)[1]
-    run.estimates = [] if kept is None else estimate_run(run, kept)
+    run.estimates = estimate_run(run, dataset)
     if out is not None:
         # A folder that has a result is this very run's, ended before: its scores are still true.
         run.save(out, read_result(Path(out)) if (Path(out) / RESULT).is_file() else None)

@@ -98,7 +98,8 @@ def estimate_rows(estimate: Mapping[str, Any]) -> dict[str, str]:
     logged = found["logged"]
     rows["of the log"] = f"{logged['value']:.4f} ({logged['low']:.4f} to {logged['high']:.4f})"
     rows["better"] = f"than the log with a probability of {found['improvement']:.0%}"
-    rows["support"] = f"{found['support']['words']}; {found['episodes']:,} episodes were looked at"
+    rows["support"] = f"{found['support']['words']}; "
+    rows["support"] += f"{found['unseen']:,} of {found['episodes']:,} episodes were kept from it"
     rows["check"] = estimate["self_check"]["words"]
     return rows
 
