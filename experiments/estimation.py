@@ -1,6 +1,7 @@
 """Estimates of J from a log alone, against the truth: coverage, width and support over many policies.
 
     python experiments/estimation.py --out RESULT.json [--families momdp taxi mo-gym maze]
+    python experiments/estimation.py --out RESULT.json --figure PICTURE.png
 
 A policy is learned from nine tenths of a dataset and estimated from the tenth that was kept. Truth is exact
 where the problem can be enumerated, else the mean of sampled episodes. Every policy, the cloning twin among
@@ -317,16 +318,45 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return {"all": told(rows)} | {f: told([r for r in rows if r["family"] == f]) for f in families}
 
 
+WORDS = {"supported": "tab:blue", "extrapolating": "tab:orange", "do not trust": "tab:red"}
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Estimate against truth, a panel for each family."""
+    import matplotlib.pyplot as plt
+
+    families = sorted({row["family"] for row in rows})
+    figure, axes = plt.subplots(1, len(families), figsize=(3.4 * len(families), 3.6), squeeze=False)
+    for ax, family in zip(axes[0], families, strict=True):
+        for word, colour in WORDS.items():
+            some = [row for row in rows if (row["family"], row["word"]) == (family, word)]
+            truth = [row["truth"] for row in some]
+            value = [row["estimate"]["value"] for row in some]
+            bars = [[v - row["estimate"]["low"] for v, row in zip(value, some, strict=True)],
+                    [row["estimate"]["high"] - v for v, row in zip(value, some, strict=True)]]  # fmt: skip
+            ax.errorbar(truth, value, bars, fmt="o", ms=3, lw=0.8, color=colour, label=word, alpha=0.7)
+        ends = [row["truth"] for row in rows if row["family"] == family]
+        ax.axline((min(ends), min(ends)), slope=1, color="grey", lw=0.8)
+        ax.set(title=family, xlabel="true J", ylabel="estimate" if ax is axes[0][0] else "")
+    axes[0][0].legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--families", nargs="+", default=list(FAMILIES))
     parser.add_argument("--count", type=int, help="problems per family, for a shorter run")
+    parser.add_argument("--figure", type=Path, help="draw the results that there are")
     parser.add_argument("--commit", default=code_commit())
     arguments = parser.parse_args()
     rows: list[dict[str, Any]] = []
     if arguments.out.is_file():
         rows = json.loads(arguments.out.read_text(encoding="utf-8"))["rows"]
+    if arguments.figure is not None:
+        draw(rows, arguments.figure)
+        return
     done = {(row["family"], row["problem"], row["policy"], row["objective"]) for row in rows}
     for family in arguments.families:
         make, usual = FAMILIES[family]

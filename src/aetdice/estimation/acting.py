@@ -1,7 +1,7 @@
 """Whatever acts on augmented states, as estimators ask it."""
 
 import abc
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import equinox as eqx
 import jax
@@ -35,6 +35,12 @@ class Shown(NamedTuple):
     observations: Array
     accrued: Array
     time: Array
+
+
+class Actor(Protocol):
+    """Whatever can be rolled out."""
+
+    def sample(self, states: Augmented, rng: np.random.Generator) -> Shaped[np.ndarray, "n *a"]: ...
 
 
 class Acting(abc.ABC):

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.spatial import cKDTree
 
 from aetdice.data.successors import frames_before, number_rows
-from aetdice.estimation.acting import Acting, Augmented
+from aetdice.estimation.acting import Actor, Augmented
 from aetdice.estimation.recording import Recording, Weights
 from aetdice.estimation.rollouts import Rollouts, effective_number
 
@@ -74,7 +74,7 @@ class CountedModel:
         known = self.counts / self.pair_total[self.pair]
         return np.where(total > 0, share / known - 1, 0.0).astype(np.float32)
 
-    def roll_out(self, acting: Acting, weights: Weights, count: int, seed: int) -> Rollouts:
+    def roll_out(self, acting: Actor, weights: Weights, count: int, seed: int) -> Rollouts:
         """So many episodes; for an action that was not recorded stands what it did in a similar state."""
         rng, horizon = np.random.default_rng(seed), self.recording.horizon
         deviations = self.deviations(weights)

@@ -22,8 +22,9 @@ from aetdice.estimation.intervals import (
 from aetdice.estimation.neighbour_model import NeighbourModel
 from aetdice.estimation.opinions import LONGEST, MOST_STEPS, Opinion, opinions_on
 from aetdice.estimation.recording import Recording, Utilities, bootstrap_weights
+from aetdice.estimation.replay import replayed
 from aetdice.estimation.rollouts import Rollouts
-from aetdice.estimation.support import MOST_UNKNOWN, Support, judge_support
+from aetdice.estimation.support import LEAST_EPISODES, Support, judge_support
 from aetdice.evaluation import Policy
 from aetdice.evaluation.scores import QUANTILES
 from aetdice.objectives import Objective, in_float64
@@ -32,8 +33,13 @@ LEVEL = 0.9
 REPLICATES = 200
 """Of the bootstrap in a counted model; a tenth of them where rollouts are made for each."""
 OPINION_REPLICATES = 40
+CHECK_REPLICATES = 12
 ROLLOUTS = 10_000
 NEIGHBOUR_ROLLOUTS = 2_000
+CAUTION = 1.5
+"""Several opinions are heard, so one must differ by so many widths of the noise to count."""
+MOST_UNRECORDED = 0.002
+"""Of a policy's steps, for the model of unseen episodes alone to be heard."""
 COMPARED = 4_096
 """States in which policy and twin are compared."""
 SMALLEST = -50.0
@@ -120,8 +126,12 @@ def estimate(
     weights = bootstrap_weights(recording.count, REPLICATES if tabular else REPLICATES // 10, seed)
     rollouts = model.roll_out(acting, weights, ROLLOUTS if tabular else NEIGHBOUR_ROLLOUTS, seed)
     opinions = _opinions(kept, acting, behaviour, seed, tabular)
+    if behaviour is not None and not _reproduces(model, behaviour, level, seed):
+        opinions = [_unheard(each) if each.cloned else each for each in opinions]
     if seen is not None:
         opinions.append(_apart(kept, acting, seed, tabular))
+    if isinstance(model, NeighbourModel):
+        opinions += replayed(model, rollouts.utilities[0], seed)
     freedom = rollouts.effective_episodes - 1
     size = len(recording.steps.zero_utility)
     both = np.concatenate([rollouts.utilities, recording.logged(weights)], axis=1)
@@ -147,12 +157,27 @@ def estimate(
     )
 
 
+def _reproduces(model: CountedModel | NeighbourModel, behaviour: Acting, level: float, seed: int) -> bool:
+    """Whether the twin, rolled out in the model, attains what was recorded: then it is the behaviour."""
+    recording = model.recording
+    weights = bootstrap_weights(recording.count, CHECK_REPLICATES, seed)
+    count = (ROLLOUTS if isinstance(model, CountedModel) else NEIGHBOUR_ROLLOUTS) // 4
+    found = model.roll_out(behaviour, weights, count, seed)
+    gaps = found.utilities - recording.logged(weights)
+    errors = np.sqrt(np.diag(covariance(gaps, found.noise, found.replicate_noise)))
+    return bool(np.all(np.abs(gaps[0]) <= CAUTION * normal_quantile(level) * errors))
+
+
+def _unheard(opinion: Opinion) -> Opinion:
+    return opinion._replace(heard=False, why=f"{opinion.why}; cloning does not reproduce the log")
+
+
 def _apart(kept: Recording, acting: Acting, seed: int, tabular: bool) -> Opinion:
     """The model of the episodes that the policy was not trained on, alone."""
     weights = bootstrap_weights(kept.count, OPINION_REPLICATES if tabular else OPINION_REPLICATES // 10, seed)
     model: CountedModel | NeighbourModel = (CountedModel if tabular else NeighbourModel)(kept)
     found = model.roll_out(acting, weights, ROLLOUTS // 4 if tabular else NEIGHBOUR_ROLLOUTS // 4, seed)
-    heard = found.unknown <= MOST_UNKNOWN["supported"]
+    heard = found.unknown <= MOST_UNRECORDED and found.effective_episodes >= LEAST_EPISODES["supported"]
     return Opinion(
         "unseen episodes alone", found.utilities, heard, f"for {found.unknown:.1%} there is nothing recorded"
     )
@@ -222,7 +247,7 @@ def _shown(opinion: Opinion, objective: Objective, own: Interval, level: float) 
     values = _values(objective, opinion.utilities)
     error = float(np.std(values[1:], ddof=1))
     apart = abs(float(values[0]) - own.value)
-    noise = np.hypot(normal_quantile(level) * error, own.half)
+    noise = CAUTION * np.hypot(normal_quantile(level) * error, own.half)
     return {
         "value": float(values[0]),
         "error": error,

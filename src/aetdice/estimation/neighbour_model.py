@@ -4,12 +4,14 @@ s' and r are those of a neighbour drawn at random, plus the slope of a weighted 
 neighbours times how far it is away: exact where transitions are linear, and as noisy as the data.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
 from scipy.spatial import cKDTree
 
 from aetdice.data.successors import frames_before
-from aetdice.estimation.acting import Acting, Augmented
+from aetdice.estimation.acting import Actor, Augmented
 from aetdice.estimation.recording import Recording, Weights
 from aetdice.estimation.rollouts import Rollouts, effective_number
 
@@ -19,6 +21,15 @@ FAR = 3.0
 """A step is unknown if its nearest neighbour is so many times as far as neighbours in the data are."""
 SAMPLE = 4_000
 """Steps of the data whose own neighbours are looked for."""
+
+
+class Course(NamedTuple):
+    """How rollouts went."""
+
+    steps: int
+    unknown: int
+    use: Float[np.ndarray, " steps"]
+    """Of every recorded step."""
 
 
 class NeighbourModel:
@@ -48,7 +59,7 @@ class NeighbourModel:
         self.trees = [cKDTree(self.place[rows]) if len(rows) else None for rows in groups]
         self.radius = FAR * self._usual_distance()
 
-    def roll_out(self, acting: Acting, weights: Weights, count: int, seed: int) -> Rollouts:
+    def roll_out(self, acting: Actor, weights: Weights, count: int, seed: int) -> Rollouts:
         """`count` episodes of the data as it is, and an eighth of that of every replicate."""
         rng, data = np.random.default_rng(seed), self.recording.episodes
         each = max(64, count // 8)
@@ -59,7 +70,41 @@ class NeighbourModel:
                 for b, row in enumerate(weights)
             ]
         )
-        here, accrued = self.start[begin], np.zeros((len(own), data.rewards.shape[1]))
+        accrued, course = self._course(acting, self.start[begin], weights, own, rng)
+        utilities = self.recording.utilities_of(accrued)
+        means = np.stack([utilities[own == b].mean(axis=0) for b in range(len(weights))])
+        spread = np.atleast_2d(np.cov(utilities[own == 0], rowvar=False))
+        return Rollouts(
+            returns=accrued[own == 0],
+            utilities=means,
+            noise=spread / count,
+            replicate_noise=spread / each,
+            unknown=course.unknown / max(course.steps, 1),
+            thin=0.0,
+            effective_episodes=effective_number(np.bincount(self.recording.episode, course.use)),
+        )
+
+    def follow(self, acting: Actor, here: Float[np.ndarray, "n d"], seed: int) -> Float[np.ndarray, "n m"]:
+        """R of an episode from each of these states."""
+        weights = np.ones((1, self.recording.count))
+        own = np.zeros(len(here), int)
+        return self._course(acting, here, weights, own, np.random.default_rng(seed))[0]
+
+    def scaled(self, observations: Shaped[np.ndarray, "n *o"]) -> Float[np.ndarray, "n d"]:
+        """As states are measured here."""
+        return observations.reshape(len(observations), -1).astype(float) / self.spread
+
+    def _course(
+        self,
+        acting: Actor,
+        here: Float[np.ndarray, "n d"],
+        weights: Weights,
+        own: Int[np.ndarray, " n"],
+        rng: np.random.Generator,
+    ) -> tuple[Float[np.ndarray, "n m"], "Course"]:
+        """R of every rollout, and how the first replicate's went."""
+        data, size = self.recording.episodes, self.state.shape[1]
+        accrued = np.zeros((len(own), data.rewards.shape[1]))
         going, use = np.ones(len(own), bool), np.zeros(data.steps)
         steps = unknown = 0
         for time in range(self.recording.horizon):
@@ -71,23 +116,12 @@ class NeighbourModel:
             steps += int(first.sum())
             unknown += int(np.sum(first & (distance[:, 0] > self.radius)))
             use += np.bincount(drawn[first], minlength=len(use))
-            accrued += np.where(going[:, None], effect[:, self.state.shape[1] :], 0)
-            here = np.clip(here + effect[:, : self.state.shape[1]], self.low, self.high)
+            accrued += np.where(going[:, None], effect[:, size:], 0)
+            here = np.clip(here + effect[:, :size], self.low, self.high)
             going = going & ~self.ends[drawn]
             if not going.any():
                 break
-        utilities = self.recording.utilities_of(accrued)
-        means = np.stack([utilities[own == b].mean(axis=0) for b in range(len(weights))])
-        spread = np.atleast_2d(np.cov(utilities[own == 0], rowvar=False))
-        return Rollouts(
-            returns=accrued[own == 0],
-            utilities=means,
-            noise=spread / count,
-            replicate_noise=spread / each,
-            unknown=unknown / max(steps, 1),
-            thin=0.0,
-            effective_episodes=effective_number(np.bincount(self.recording.episode, use)),
-        )
+        return accrued, Course(steps, unknown, use)
 
     def _neighbours(
         self, here: Float[np.ndarray, "n d"], action: Shaped[np.ndarray, "n *a"]

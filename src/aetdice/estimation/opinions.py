@@ -29,6 +29,8 @@ class Opinion(NamedTuple):
     heard: bool
     """Whether it is sound enough here for a disagreement to count."""
     why: str
+    cloned: bool = False
+    """Whether it takes the cloning twin for the behaviour."""
 
 
 def opinions_on(
@@ -74,9 +76,9 @@ def _by_products(
     normal = _normalised(recording, weights, products)
     robust = doubly_robust(recording, basis, weights, normal)
     return [
-        Opinion("importance sampling", per_episode(recording, weights, products), heard, why),
-        Opinion("importance sampling per step", per_step(recording, weights, products), heard, why),
-        Opinion("doubly robust", robust, heard, why),
+        Opinion("importance sampling", per_episode(recording, weights, products), heard, why, True),
+        Opinion("importance sampling per step", per_step(recording, weights, products), heard, why, True),
+        Opinion("doubly robust", robust, heard, why, True),
     ]
 
 
