@@ -1,7 +1,7 @@
 """Whatever acts on augmented states, as estimators ask it."""
 
 import abc
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -37,6 +37,7 @@ class Shown(NamedTuple):
     time: Array
 
 
+@runtime_checkable
 class Actor(Protocol):
     """Whatever can be rolled out."""
 
