@@ -5,11 +5,13 @@ import json
 import numpy as np
 import pytest
 from support.every_episode import random_policy
+from support.logs import COLUMNS, log_columns
 from support.problems import random_tables
 from support.refusals import complaint
 from support.training import TINY, tiny_episodes, tiny_run
 
-from aetdice import Episode, Episodes, InputError, bsr, enumerate_space, estimate, load_run, lsr
+from aetdice import Episode, Episodes, InputError, bsr, enumerate_space, estimate, load_dataset, load_run, lsr
+from aetdice.cli import main
 from aetdice.estimation.acting import Augmented, DiscreteActing
 from aetdice.estimation.counted_model import CountedModel
 from aetdice.estimation.intervals import Interval, covariance, draws_of, improvement, interval_of
@@ -182,3 +184,22 @@ def test_a_run_on_a_log_keeps_its_estimate_beside_the_scores(tmp_path, capsys):
     assert result["score"] is None
     assert load_run(tmp_path / "run").estimates == [result["estimate"]]
     assert "came from Python" in complaint(capsys, "estimate", str(tmp_path / "run"))
+
+
+@pytest.mark.slow
+def test_a_log_is_trained_on_and_estimated_from_the_command_line(tmp_path, capsys):
+    import pyarrow as pa
+    import pyarrow.csv
+
+    for name, seed in (("log", 0), ("later", 1)):
+        pyarrow.csv.write_csv(pa.table(log_columns(episodes=120, seed=seed)), tmp_path / f"{name}.csv")
+    data = load_dataset(tmp_path / "log.csv", columns=COLUMNS, ends="shift")
+    run = tiny_run(data=data, config=TINY, out=tmp_path / "run")
+    assert run.request["split"] == {"training": 108, "selection": 0, "report": 12}
+    main(["estimate", str(tmp_path / "run"), "--json"])
+    kept = json.loads(capsys.readouterr().out)
+    assert (kept["policy"]["unseen"], kept["policy"]["episodes"]) == (12, 120)
+    assert kept["policy"] == json.loads(json.dumps(run.estimates[0]["policy"]))
+    main(["estimate", str(tmp_path / "run"), "--data", str(tmp_path / "later.csv")])
+    shown = capsys.readouterr().out
+    assert "120 of 120 episodes were kept from it" in " ".join(shown.split())

@@ -205,7 +205,8 @@ class RandomFeatures(Basis):
         self, features: Float[np.ndarray, "k p"], weights: Float[np.ndarray, "b k"]
     ) -> Float[np.ndarray, "b p p"]:
         gram = np.stack([features.T @ (features * own[:, None]) for own in weights])
-        size = np.einsum("bpp->b", gram) / gram.shape[1]
+        # A replicate may have drawn no episode that lasts so long.
+        size = np.einsum("bpp->b", gram) / gram.shape[1] + 1e-6
         return gram + (RIDGE * size)[:, None, None] * np.eye(gram.shape[1])
 
 
