@@ -10,7 +10,7 @@ from aetdice.data import Episodes, transform_episodes
 from aetdice.data.successors import number_rows
 from aetdice.errors import InputError
 from aetdice.estimation.acting import Acting, acting_of
-from aetdice.estimation.counted_model import CountedModel
+from aetdice.estimation.checks import CAUTION, model_of, reproduces, rollouts_in, unheard, unseen_alone
 from aetdice.estimation.intervals import (
     Interval,
     covariance,
@@ -24,7 +24,7 @@ from aetdice.estimation.opinions import LONGEST, MOST_STEPS, Opinion, opinions_o
 from aetdice.estimation.recording import Recording, Utilities, bootstrap_weights
 from aetdice.estimation.replay import replayed
 from aetdice.estimation.rollouts import Rollouts
-from aetdice.estimation.support import LEAST_EPISODES, Support, judge_support
+from aetdice.estimation.support import Support, judge_support
 from aetdice.evaluation import Policy
 from aetdice.evaluation.scores import QUANTILES
 from aetdice.objectives import Objective, in_float64
@@ -33,13 +33,8 @@ LEVEL = 0.9
 REPLICATES = 200
 """Of the bootstrap in a counted model; a tenth of them where rollouts are made for each."""
 OPINION_REPLICATES = 40
-CHECK_REPLICATES = 12
-ROLLOUTS = 10_000
-NEIGHBOUR_ROLLOUTS = 2_000
-CAUTION = 1.5
-"""Several opinions are heard, so one must differ by so many widths of the noise to count."""
-MOST_UNRECORDED = 0.002
-"""Of a policy's steps, for the model of unseen episodes alone to be heard."""
+MOST_RECORDED = 500_000
+"""Steps that a model is made of: more episodes than have so many are left out."""
 COMPARED = 4_096
 """States in which policy and twin are compared."""
 SMALLEST = -50.0
@@ -114,22 +109,23 @@ def estimate(
     """
     if not 0 < level < 1:
         raise InputError(f"the level of an interval lies between 0 and 1, not at {level}")
-    kept = _recorded(policy, dataset, objective, horizon)
+    kept = _recorded(policy, _some_of(dataset, MOST_RECORDED, seed), objective, horizon)
     recording = kept
     if seen is not None:
-        known = _recorded(policy, seen, kept.objective, kept.horizon)
+        part = _some_of(seen, MOST_RECORDED - kept.episodes.steps, seed)
+        known = _recorded(policy, part, kept.objective, kept.horizon)
         both_parts = Episodes.joined([kept.episodes, known.episodes])
         recording = Recording.of(both_parts, kept.objective, kept.horizon)
     acting, behaviour = _acting(policy), None if twin is None else _acting(twin)
     tabular = _is_tabular(recording)
-    model: CountedModel | NeighbourModel = (CountedModel if tabular else NeighbourModel)(recording)
+    model = model_of(recording, tabular)
     weights = bootstrap_weights(recording.count, REPLICATES if tabular else REPLICATES // 10, seed)
-    rollouts = model.roll_out(acting, weights, ROLLOUTS if tabular else NEIGHBOUR_ROLLOUTS, seed)
+    rollouts = model.roll_out(acting, weights, rollouts_in(model), seed)
     opinions = _opinions(kept, acting, behaviour, seed, tabular)
-    if behaviour is not None and not _reproduces(model, behaviour, level, seed):
-        opinions = [_unheard(each) if each.cloned else each for each in opinions]
+    if behaviour is not None and not reproduces(model, behaviour, level, seed):
+        opinions = [unheard(each) if each.cloned else each for each in opinions]
     if seen is not None:
-        opinions.append(_apart(kept, acting, seed, tabular))
+        opinions.append(unseen_alone(kept, acting, seed, tabular))
     if isinstance(model, NeighbourModel):
         opinions += replayed(model, rollouts.utilities[0], seed)
     freedom = rollouts.effective_episodes - 1
@@ -157,30 +153,12 @@ def estimate(
     )
 
 
-def _reproduces(model: CountedModel | NeighbourModel, behaviour: Acting, level: float, seed: int) -> bool:
-    """Whether the twin, rolled out in the model, attains what was recorded: then it is the behaviour."""
-    recording = model.recording
-    weights = bootstrap_weights(recording.count, CHECK_REPLICATES, seed)
-    count = (ROLLOUTS if isinstance(model, CountedModel) else NEIGHBOUR_ROLLOUTS) // 4
-    found = model.roll_out(behaviour, weights, count, seed)
-    gaps = found.utilities - recording.logged(weights)
-    errors = np.sqrt(np.diag(covariance(gaps, found.noise, found.replicate_noise)))
-    return bool(np.all(np.abs(gaps[0]) <= CAUTION * normal_quantile(level) * errors))
-
-
-def _unheard(opinion: Opinion) -> Opinion:
-    return opinion._replace(heard=False, why=f"{opinion.why}; cloning does not reproduce the log")
-
-
-def _apart(kept: Recording, acting: Acting, seed: int, tabular: bool) -> Opinion:
-    """The model of the episodes that the policy was not trained on, alone."""
-    weights = bootstrap_weights(kept.count, OPINION_REPLICATES if tabular else OPINION_REPLICATES // 10, seed)
-    model: CountedModel | NeighbourModel = (CountedModel if tabular else NeighbourModel)(kept)
-    found = model.roll_out(acting, weights, ROLLOUTS // 4 if tabular else NEIGHBOUR_ROLLOUTS // 4, seed)
-    heard = found.unknown <= MOST_UNRECORDED and found.effective_episodes >= LEAST_EPISODES["supported"]
-    return Opinion(
-        "unseen episodes alone", found.utilities, heard, f"for {found.unknown:.1%} there is nothing recorded"
-    )
+def _some_of(episodes: Episodes, most: int, seed: int) -> Episodes:
+    """The episodes, or as many of them at random as have about so many steps; one at least."""
+    if episodes.steps <= most:
+        return episodes
+    count = max(1, max(most, 0) * len(episodes) // episodes.steps)
+    return episodes.select(np.sort(np.random.default_rng(seed).permutation(len(episodes))[:count]))
 
 
 def _recorded(
@@ -234,10 +212,8 @@ def _opinions(
     """On so many episodes as can be heard in reasonable time."""
     if not tabular and recording.horizon > LONGEST:
         return []
-    count = min(len(recording.episodes), max(1, MOST_STEPS * recording.count // recording.episodes.steps))
-    if count < recording.count:
-        rows = np.sort(np.random.default_rng(seed).permutation(recording.count)[:count])
-        part = recording.episodes.select(rows)
+    part = _some_of(recording.episodes, MOST_STEPS, seed)
+    if part is not recording.episodes:
         recording = Recording.of(part, recording.objective, recording.horizon)
     weights = bootstrap_weights(recording.count, OPINION_REPLICATES, seed)
     return opinions_on(recording, acting, behaviour, weights, tabular)
