@@ -1,5 +1,7 @@
 """What a model of the data is checked by: the twin against the log, and unseen episodes alone."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from aetdice.estimation.acting import Acting
@@ -7,7 +9,8 @@ from aetdice.estimation.counted_model import CountedModel
 from aetdice.estimation.intervals import covariance, normal_quantile
 from aetdice.estimation.neighbour_model import NeighbourModel
 from aetdice.estimation.opinions import Opinion
-from aetdice.estimation.recording import Recording, bootstrap_weights
+from aetdice.estimation.recording import Recording, Utilities, bootstrap_weights
+from aetdice.estimation.replay import replay_errors
 from aetdice.estimation.support import LEAST_EPISODES
 
 Model = CountedModel | NeighbourModel
@@ -31,14 +34,36 @@ def rollouts_in(model: Model) -> int:
     return ROLLOUTS if isinstance(model, CountedModel) else NEIGHBOUR_ROLLOUTS
 
 
-def reproduces(model: Model, behaviour: Acting, level: float, seed: int) -> bool:
-    """Whether the twin, rolled out in the model, attains what was recorded: then it is the behaviour."""
+class Reproduction(NamedTuple):
+    """The twin, rolled out in the model, beside the log."""
+
+    gaps: Utilities
+    """By how much its k exceeds what was recorded, in every replicate."""
+    agrees: bool
+    """Within their noise: then it is the behaviour, and the model is right about it."""
+
+
+def reproduce(model: Model, behaviour: Acting, level: float, seed: int) -> Reproduction:
+    """Whether the twin attains what was recorded."""
     recording = model.recording
     weights = bootstrap_weights(recording.count, CHECK_REPLICATES, seed)
     found = model.roll_out(behaviour, weights, rollouts_in(model) // 4, seed)
     gaps = found.utilities - recording.logged(weights)
     errors = np.sqrt(np.diag(covariance(gaps, found.noise, found.replicate_noise)))
-    return bool(np.all(np.abs(gaps[0]) <= CAUTION * normal_quantile(level) * errors))
+    agrees = bool(np.all(np.abs(gaps[0]) <= CAUTION * normal_quantile(level) * errors))
+    return Reproduction(gaps, agrees)
+
+
+def model_errors(model: Model, twin: Reproduction | None, seed: int) -> Utilities | None:
+    """By how much a model of neighbours is wrong about k of what is known; None of counted ones.
+
+    About logged episodes that are done again, or else about the twin, which is the log as far as
+    cloning goes.
+    """
+    if isinstance(model, CountedModel):
+        return None
+    found = replay_errors(model, seed)
+    return found if found is not None or twin is None else twin.gaps
 
 
 def unheard(opinion: Opinion) -> Opinion:

@@ -10,7 +10,15 @@ from aetdice.data import Episodes, transform_episodes
 from aetdice.data.successors import number_rows
 from aetdice.errors import InputError
 from aetdice.estimation.acting import Acting, acting_of
-from aetdice.estimation.checks import CAUTION, model_of, reproduces, rollouts_in, unheard, unseen_alone
+from aetdice.estimation.checks import (
+    CAUTION,
+    model_errors,
+    model_of,
+    reproduce,
+    rollouts_in,
+    unheard,
+    unseen_alone,
+)
 from aetdice.estimation.intervals import (
     Interval,
     covariance,
@@ -19,10 +27,8 @@ from aetdice.estimation.intervals import (
     interval_of,
     normal_quantile,
 )
-from aetdice.estimation.neighbour_model import NeighbourModel
 from aetdice.estimation.opinions import LONGEST, MOST_STEPS, Opinion, opinions_on
 from aetdice.estimation.recording import Recording, Utilities, bootstrap_weights
-from aetdice.estimation.replay import replayed
 from aetdice.estimation.rollouts import Rollouts
 from aetdice.estimation.support import Support, judge_support
 from aetdice.evaluation import Policy
@@ -50,6 +56,8 @@ class PolicyEstimate:
     """J with both components of its error."""
     disagreement: float
     """The second component: by how much sound estimators differ, beyond their noise."""
+    model_error: float
+    """The third: by how much a model of neighbours is wrong about what is known."""
     utilities: Float[np.ndarray, " n"]
     """E[F(R)]."""
     returns: Float[np.ndarray, "rollouts m"]
@@ -78,6 +86,7 @@ class PolicyEstimate:
             "objective": self.objective,
             **self.interval._asdict(),
             "disagreement": self.disagreement,
+            "model_error": self.model_error,
             "expected_utilities": self.utilities.tolist(),
             "mean_returns": self.returns.mean(axis=0).tolist(),
             "quantiles": quantiles if known else None,
@@ -122,12 +131,11 @@ def estimate(
     weights = bootstrap_weights(recording.count, REPLICATES if tabular else REPLICATES // 10, seed)
     rollouts = model.roll_out(acting, weights, rollouts_in(model), seed)
     opinions = _opinions(kept, acting, behaviour, seed, tabular)
-    if behaviour is not None and not reproduces(model, behaviour, level, seed):
+    reproduction = None if behaviour is None else reproduce(model, behaviour, level, seed)
+    if reproduction is not None and not reproduction.agrees:
         opinions = [unheard(each) if each.cloned else each for each in opinions]
     if seen is not None:
         opinions.append(unseen_alone(kept, acting, seed, tabular))
-    if isinstance(model, NeighbourModel):
-        opinions += replayed(model, rollouts.utilities[0], seed)
     freedom = rollouts.effective_episodes - 1
     size = len(recording.steps.zero_utility)
     both = np.concatenate([rollouts.utilities, recording.logged(weights)], axis=1)
@@ -135,16 +143,21 @@ def estimate(
     shared[:size, :size], own[:size, :size] = rollouts.noise, rollouts.replicate_noise
     draws = draws_of(both[0], covariance(both, shared, own), freedom, seed)
     aggregation = recording.objective.aggregation
-    first = interval_of(aggregation, both[0, :size], draws[:, :size], level)
+    errors = model_errors(model, reproduction, seed)
+    wrong = 0.0 if errors is None else _error_of(recording.objective, both[0, :size], errors, level)
+    first = interval_of(aggregation, both[0, :size], draws[:, :size], level).widened(wrong)
     shown = {o.name: _shown(o, recording.objective, first, level) for o in opinions}
     disagreement = max((each["disagreement"] for each in shown.values() if each["heard"]), default=0.0)
     return PolicyEstimate(
         objective=recording.objective.name,
         interval=first.widened(disagreement),
         disagreement=disagreement,
+        model_error=wrong,
         utilities=both[0, :size],
         returns=rollouts.returns,
-        improvement=improvement(aggregation, draws[:, :size], draws[:, size:], disagreement, level),
+        improvement=improvement(
+            aggregation, draws[:, :size], draws[:, size:], float(np.hypot(disagreement, wrong)), level
+        ),
         logged=interval_of(aggregation, both[0, size:], draws[:, size:], level),
         support=_support(recording, acting, behaviour, rollouts, first, disagreement),
         opinions=shown,
@@ -231,6 +244,12 @@ def _shown(opinion: Opinion, objective: Objective, own: Interval, level: float) 
         "why": opinion.why,
         "disagreement": float(max(0.0, apart - noise)),
     }
+
+
+def _error_of(objective: Objective, found: Float[np.ndarray, " n"], errors: Utilities, level: float) -> float:
+    """What errors of k amount to in J: their mean and its noise."""
+    values = _values(objective, np.concatenate([found[None], found - errors]))
+    return float(np.hypot(values[1] - values[0], normal_quantile(level) * np.std(values[2:], ddof=1)))
 
 
 def _values(objective: Objective, utilities: Utilities) -> Float[np.ndarray, " replicates"]:

@@ -4,13 +4,12 @@ Actions do not answer to what the model makes of them, so this is for transition
 """
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Shaped
 
 from aetdice.data.noise import chance_share
 from aetdice.estimation.acting import Augmented
 from aetdice.estimation.neighbour_model import NeighbourModel
-from aetdice.estimation.opinions import Opinion
-from aetdice.estimation.recording import Recording, bootstrap_weights
+from aetdice.estimation.recording import Recording, Utilities, bootstrap_weights
 
 MOST_CHANCE = 0.1
 """Of what a step does, for a replay to tell anything."""
@@ -29,13 +28,13 @@ class Replay:
         return self.actions[np.arange(len(states.time)), states.time]
 
 
-def replayed(model: NeighbourModel, found: Float[np.ndarray, " n"], seed: int) -> list[Opinion]:
-    """k of the policy, less what the model adds to the k of logged episodes that it has not seen."""
+def replay_errors(model: NeighbourModel, seed: int) -> Utilities | None:
+    """What a model of the other episodes adds to the k of some, in replicates; None where chance plays."""
     recording = model.recording
     data, horizon = recording.episodes, recording.horizon
     whole = np.flatnonzero(data.lengths == horizon)
     if len(whole) < 2 * EPISODES or chance_share(data) > MOST_CHANCE:
-        return []
+        return None
     drawn = np.random.default_rng(seed).permutation(whole)[:EPISODES]
     others = np.setdiff1d(np.arange(recording.count), drawn)
     apart = NeighbourModel(Recording.of(data.select(others), recording.objective, horizon))
@@ -44,6 +43,4 @@ def replayed(model: NeighbourModel, found: Float[np.ndarray, " n"], seed: int) -
     returns = apart.follow(Replay(data.actions[rows]), first, seed)
     errors = recording.utilities_of(returns) - recording.utilities_of(data.returns[drawn])
     weights = bootstrap_weights(len(drawn), REPLICATES, seed)
-    mean = weights @ errors / weights.sum(axis=1, keepdims=True)
-    why = f"{len(drawn)} logged episodes done again in the model of the others"
-    return [Opinion("replayed log", found - mean, True, why)]
+    return weights @ errors / weights.sum(axis=1, keepdims=True)
