@@ -1,6 +1,6 @@
 """Estimates of J from a log alone, against the truth: coverage, width and support over many policies.
 
-    python experiments/estimation.py --out RESULT.json [--families momdp taxi mo-gym maze]
+    python experiments/estimation.py --out RESULT.json [--families momdp narrow taxi mo-gym maze]
     python experiments/estimation.py --out RESULT.json --figure PICTURE.png
 
 A policy is learned from nine tenths of a dataset and estimated from the tenth that was kept. Truth is exact
@@ -125,6 +125,37 @@ def momdp_cases(count: int) -> Iterator[Case]:
                     truth=lambda policy=policy, o=objective: policy.outcomes().score(o),
                     gap=lambda gap=gap: gap,
                 )
+
+
+def narrow_cases(count: int) -> Iterator[Case]:
+    """Little data of a behaviour that hardly varies: much of what other policies do was never recorded."""
+    import stochastic
+
+    for seed in range(count):
+        space = enumerate_space(stochastic.problem(100 + seed))
+        rng = np.random.default_rng([7, seed])
+        usual = np.eye(stochastic.ACTIONS)[rng.integers(stochastic.ACTIONS, size=space.momdp.states)]
+        shares = [0.98 * usual[layer.state[layer.live]] + 0.02 / 3 for layer in space.layers[:-1]]
+        behaviour = TabularPolicy(space, shares)
+        objective = bsr(0.5)
+        best = solve(space, objective)
+        training, log = parts(behaviour.rollout(200, seed=seed), seed)
+        policies = {"behaviour": behaviour, "uniform": uniform_policy(space), "optimum": best.policy}
+        for name, policy in policies.items():
+            yield Case(
+                family="narrow",
+                problem=f"{100 + seed}, 200 episodes",
+                policy=name,
+                label="BSR",
+                acting=TabularActing(policy),
+                behaviour=TabularActing(behaviour),
+                log=log,
+                seen=training,
+                objective=objective,
+                horizon=stochastic.HORIZON,
+                truth=lambda policy=policy, o=objective: policy.outcomes().score(o),
+                gap=lambda b=best, p=behaviour, o=objective: b.value - p.outcomes().score(o),
+            )
 
 
 def neural_cases(
@@ -258,6 +289,7 @@ def maze_cases(count: int) -> Iterator[Case]:
 
 FAMILIES: dict[str, tuple[Callable[[int], Iterator[Case]], int]] = {
     "momdp": (momdp_cases, 24),
+    "narrow": (narrow_cases, 16),
     "taxi": (taxi_cases, 8),
     "mo-gym": (gym_cases, 2),
     "maze": (maze_cases, 4),
@@ -270,9 +302,7 @@ def measured(case: Case) -> dict[str, Any]:
         case.acting, case.log, case.objective, twin=case.behaviour, seen=case.seen, horizon=case.horizon
     )
     seconds, truth = time.perf_counter() - began, case.truth()
-    record = found.record()
-    for name in ("quantiles", "versions"):
-        record.pop(name, None)
+    record = compact(found.record())
     return {
         "family": case.family,
         "problem": case.problem,
@@ -285,6 +315,14 @@ def measured(case: Case) -> dict[str, Any]:
         "seconds": seconds,
         "estimate": record,
     }
+
+
+def compact(record: dict[str, Any]) -> dict[str, Any]:
+    """What is looked at afterwards."""
+    names = ("value", "low", "high", "disagreement", "improvement")
+    heard = {name: each["value"] for name, each in record["estimators"].items() if each["heard"]}
+    support = {name: record["support"][name] for name in ("unknown", "thin", "effective_episodes")}
+    return {**{name: record[name] for name in names}, "support": support, "heard": heard}
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
