@@ -6,6 +6,7 @@ from aetdice.config import TrainingConfig
 from aetdice.data import Columns, Episode, Episodes, augment
 from aetdice.datasets import load_dataset, make_env
 from aetdice.errors import InputError
+from aetdice.estimation import PolicyEstimate, estimate
 from aetdice.evaluation import Evaluation, Policy, VectorPolicy, load_policy, make_objective
 from aetdice.exact import OfflineProblem, TabularMOMDP, enumerate_space, solve, solve_dual, solve_program
 from aetdice.files import versions
@@ -40,6 +41,7 @@ __all__ = [
     "Objective",
     "OfflineProblem",
     "Policy",
+    "PolicyEstimate",
     "Run",
     "Score",
     "TabularMOMDP",
@@ -53,6 +55,7 @@ __all__ = [
     "convex",
     "enumerate_space",
     "esr",
+    "estimate",
     "evaluate",
     "export_policy",
     "load_dataset",

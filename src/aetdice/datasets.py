@@ -181,7 +181,8 @@ def environment_of(origin: Mapping[str, Any] | None) -> Environment | BatchedEnv
     if "file" in origin:
         raise InputError(
             f"the data of this run is the file {origin['file']}, which has no environment to act in: its "
-            "verdict is in result.json, and in Python run.evaluate(env) takes an environment of yours"
+            "verdict is in result.json, aetdice estimate says what it would attain by the log, and in Python "
+            "run.evaluate(env) takes an environment of yours"
         )
     return make_env(origin["env"], **origin["arguments"])
 

@@ -24,6 +24,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "solve": CommandEntry("solve", "SolveCommand", "The certified optimum of a finite problem."),
     "train": CommandEntry("train", "Train", "Learn a policy from a dataset."),
     "evaluate": CommandEntry("train", "Evaluate", "Sample episodes with a run's policy and its twin."),
+    "estimate": CommandEntry("estimate", "EstimateCommand", "What a run's policy would attain, by a log."),
     "resume": CommandEntry("train", "Resume", "Go on with a run that was cut off."),
     "export": CommandEntry("shipping", "Export", "Write a policy as one file."),
     "serve": CommandEntry("shipping", "Serve", "Answer decisions over HTTP."),

@@ -28,6 +28,7 @@ from aetdice.evaluation import make_objectives, swept_objectives
 from aetdice.evaluation.scores import EPISODES, SEED
 from aetdice.files import versions, write_json
 from aetdice.learning.folder import REQUEST, RESULT, read_result
+from aetdice.learning.inputs import set_aside
 from aetdice.learning.loading import load_run
 from aetdice.learning.run import Run, summarise
 from aetdice.learning.trackers import TensorBoard, Tracker, WeightsAndBiases
@@ -150,7 +151,12 @@ class Train:
         kept = kept if share is None else f"{share:.0%} of the episodes"
         names = ", ".join(f"r{index} {name}" for index, name in enumerate(dataset.objectives))
         show(f"objectives: {names}", to_stderr=self.json)
-        show(f"horizon: {horizon} steps; held out for choosing: {kept}", to_stderr=self.json)
+        report = len(dataset) - len(set_aside(dataset, self.training_config())[0])
+        show(
+            f"horizon: {horizon} steps; held out for choosing: {kept}; kept for the estimate: {report:,} of "
+            f"{len(dataset):,} episodes",
+            to_stderr=self.json,
+        )
         return swept_objectives(self.goal.given(), len(dataset.objectives), horizon), horizon
 
     def training_config(self) -> TrainingConfig:

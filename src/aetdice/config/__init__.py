@@ -147,6 +147,8 @@ class TrainerConfig:
     """How long to choose settings and to train, where they are chosen from the data."""
     holdout: float | None = None
     """Share of episodes kept for choosing a setting; by default a tenth if there are several, else none."""
+    report: float | None = None
+    """Share of episodes kept for estimates alone; by default a tenth of a log with 100 or more, else none."""
     precision: Literal["highest", "tensorfloat32", "bfloat16"] = "highest"
     """Of products in updates, where a device offers a choice; lower ones are too coarse for β below 1e-3."""
     chunk: int = 500
@@ -156,8 +158,10 @@ class TrainerConfig:
 
     def __post_init__(self) -> None:
         settle(self, "trainer")
-        if self.holdout is not None and not 0 <= self.holdout < 1:
-            raise InputError(f"trainer.holdout is a share of the episodes below 1, not {self.holdout}")
+        for name in ("holdout", "report"):
+            share = getattr(self, name)
+            if share is not None and not 0 <= share < 1:
+                raise InputError(f"trainer.{name} is a share of the episodes below 1, not {share}")
         require(self, "trainer", ("chunk",), AT_LEAST_ONE)
 
 

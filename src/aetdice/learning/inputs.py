@@ -18,6 +18,11 @@ from aetdice.objectives import Identity
 
 PROBE_STEPS = 10_000
 """About how many steps of the dataset the metrics between chunks look at."""
+REPORTED = 0.1
+"""Share of a log's episodes that is kept for estimates."""
+LEAST_EPISODES = 100
+"""Of a log, for some to be kept."""
+REPORT_SEED = 19
 
 
 CONTINUOUS = {
@@ -54,6 +59,28 @@ def held_share(config: TrainingConfig, settings: int) -> float:
     """The share of the episodes kept for choosing between so many settings."""
     holdout = config.trainer.holdout
     return holdout if holdout is not None else (0.1 if settings > 1 else 0.0)
+
+
+def set_aside(dataset: Episodes, config: TrainingConfig) -> tuple[Episodes, Episodes | None]:
+    """What may be learned and chosen from, and the part that is kept for estimates alone.
+
+    By default that is a tenth of a log, which has no environment to score a policy in.
+    """
+    given = config.trainer.report
+    share = given if given is not None else (REPORTED if _is_log(dataset) else 0.0)
+    count = round(share * len(dataset))
+    if count == 0:
+        return dataset, None
+    if count == len(dataset):
+        raise InputError(f"a report of {share:g} leaves none of the {len(dataset)} episodes for training")
+    order = np.random.default_rng(REPORT_SEED).permutation(len(dataset))
+    return dataset.select(np.sort(order[count:])), dataset.select(np.sort(order[:count]))
+
+
+def _is_log(dataset: Episodes) -> bool:
+    """Whether the data was read from a file or table into memory, and is enough to keep some of it."""
+    read = bool(dataset.notes) or "file" in (dataset.origin or {})
+    return read and len(dataset) >= LEAST_EPISODES and not isinstance(dataset.observations, np.memmap)
 
 
 def probe_of(dataset: Episodes, horizon: int, algorithm: Algorithm) -> DeviceData:

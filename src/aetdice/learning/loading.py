@@ -50,6 +50,7 @@ def load_run(folder: Path | str, objective: Objective | Sequence[Objective] | No
             request=request,
             chosen=result.get("chosen", {}),
             versions=result["versions"],
+            estimates=[each["estimate"] for each in result["by_objective"] if "estimate" in each],
         )
     except (LookupError, ArithmeticError, TypeError, AttributeError) as error:
         raise InputError(f"{folder / RESULT} is not the result of a run: {error!r}") from error

@@ -67,6 +67,8 @@ class Run:
     chosen: dict[str, Any] = field(default_factory=dict)
     """The settings that were read from the data."""
     versions: dict[str, str] = field(default_factory=versions)
+    estimates: list[dict[str, Any]] = field(default_factory=list)
+    """One per objective, of the selected policy and its twin, where episodes were kept for it."""
 
     @property
     def selected(self) -> Member:
@@ -200,6 +202,8 @@ def summarise(
     """
     rows = _rows(run) if env is None else _scored_rows(run, env, episodes)
     summaries = [_summary(run, selection, rows, space) for selection in run.selections]
+    for summary, found in zip(summaries, run.estimates, strict=False):
+        summary["estimate"] = found
     return {
         **summaries[0],
         "units": "the environment's own reward units",

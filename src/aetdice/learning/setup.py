@@ -27,6 +27,7 @@ from aetdice.learning.inputs import (
     held_share,
     onto_device,
     probe_of,
+    set_aside,
     split,
 )
 from aetdice.learning.population import product, stack
@@ -104,6 +105,8 @@ def set_up(
     """Everything that training needs; `InputError` names whatever is wrong, before anything is written."""
     horizon = int(dataset.lengths.max()) if horizon is None else horizon
     check_horizon(dataset, horizon)
+    everything = dataset
+    dataset, _ = set_aside(everything, config)
     choice = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
     check_settings(dataset, config)
     free = all(sweeps.get(name) is None for name in choice.algorithm.sweeps) and not config.trainer.streaming
@@ -147,7 +150,7 @@ def set_up(
             learner,
             config.network,
         ),
-        head=head_for(dataset, config.network),
+        head=head_for(everything if training.actions else dataset, config.network),
         training=training,
         held_out=None if kept is None else onto_device(kept, horizon, learner, model=recorded),
         probe=probe,
@@ -158,7 +161,7 @@ def set_up(
             training.steps.successors is not None,
             settings,
         ),
-        fingerprint=fingerprint(dataset, choices, algorithm, horizon, config),
+        fingerprint=fingerprint(everything, choices, algorithm, horizon, config),
         stored=stored,
         words=words,
     )

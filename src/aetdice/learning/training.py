@@ -13,9 +13,11 @@ from aetdice.datasets import dataset_of
 from aetdice.errors import InputError
 from aetdice.files import versions
 from aetdice.learning.checkpointing import Checkpointing
+from aetdice.learning.estimates import estimate_run
 from aetdice.learning.folder import RESULT, read_request, read_result, write_request
+from aetdice.learning.inputs import set_aside
 from aetdice.learning.run import Run, select_members
-from aetdice.learning.setup import Seeds, Values, set_up, several
+from aetdice.learning.setup import Seeds, Setup, Values, set_up, several
 from aetdice.learning.stages import TrainingState, start, train_members
 from aetdice.learning.trackers import Tracker
 from aetdice.objectives import Objective, objective_from, objective_record
@@ -78,6 +80,7 @@ def train(
         "objectives": [{"name": each.name, "record": objective_record(each)} for each in objectives],
         "algorithm": algorithm,
         "horizon": setup.horizon,
+        "split": _split(seen, setup),
         "sweeps": {name: several(value) for name, value in sweeps.items() if value is not None},
         "learning_rate": several(learning_rate),
         "seed": several(seed),
@@ -101,6 +104,7 @@ def train(
     given = config.changed()
     chosen = {name: value for name, value in setup.config.changed().items() if name not in given}
     run = Run(members, selections, algorithm, config, setup.horizon, seconds, seen.returns, request, chosen)
+    run.estimates = estimate_run(run, dataset)
     if out is not None:
         # A folder that has a result is this very run's, ended before: its scores are still true.
         run.save(out, read_result(Path(out)) if (Path(out) / RESULT).is_file() else None)
@@ -149,6 +153,13 @@ def _check_kinds(dataset: Any, objective: Any) -> None:
             raise InputError(
                 f"an objective is made by esr(), ser(), bsr(0.5), … or Objective(F, G); not {one!r}"
             )
+
+
+def _split(dataset: Episodes, setup: Setup) -> dict[str, int]:
+    """How many episodes are trained on, chosen by, and kept for estimates."""
+    rest = len(set_aside(dataset, setup.config)[0])
+    chosen = 0 if setup.held_out is None else len(setup.held_out.initial)
+    return {"training": rest - chosen, "selection": chosen, "report": len(dataset) - rest}
 
 
 def _named(origin: Mapping[str, Any]) -> str:

@@ -80,7 +80,39 @@ def _summary(summary: Mapping[str, Any]) -> Table:
         rows["exact optimum"] = f"{summary['exact_score']:.4f}"
     if summary["gap_share"] is not None:
         rows["gap closed"] = f"{summary['gap_share']:.1%} of the way from the twin to the optimum"
-    for label, value in {**rows, "verdict": summary["verdict"]}.items():
+    rows["verdict"] = summary["verdict"]
+    if "estimate" in summary:
+        rows |= estimate_rows(summary["estimate"])
+    for label, value in rows.items():
+        facts.add_row(Text(label, style="bold"), Text(value))
+    return facts
+
+
+def estimate_rows(estimate: Mapping[str, Any]) -> dict[str, str]:
+    """What policy and twin would attain by logged episodes alone."""
+    rows = {}
+    for name, label in (("policy", "estimate"), ("twin", "of the twin")):
+        found = estimate[name]
+        between = f"({found['low']:.4f} to {found['high']:.4f} with {found['level']:.0%})"
+        rows[label] = f"{found['value']:.4f} {between}, {found['support']['word']}"
+    found = estimate["policy"]
+    logged = found["logged"]
+    rows["of the log"] = f"{logged['value']:.4f} ({logged['low']:.4f} to {logged['high']:.4f})"
+    rows["better"] = f"than the log with a probability of {found['improvement']:.0%}"
+    rows["support"] = f"{found['support']['words']}; "
+    rows["support"] += f"{found['unseen']:,} of {found['episodes']:,} episodes were kept from it"
+    rows["check"] = estimate["self_check"]["words"]
+    return rows
+
+
+def estimate_table(result: Mapping[str, Any]) -> Table:
+    """The estimates of a run's member."""
+    facts = Table.grid(padding=(0, 2))
+    returns = result["policy"]["mean_returns"]
+    known = {"objective": result["policy"]["objective"], **estimate_rows(result)}
+    known["expected returns"] = vector(returns)
+    known["expected utilities"] = vector(result["policy"]["expected_utilities"])
+    for label, value in known.items():
         facts.add_row(Text(label, style="bold"), Text(value))
     return facts
 

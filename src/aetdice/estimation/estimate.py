@@ -1,0 +1,288 @@
+"""`estimate`: J of a policy from logged episodes alone, with an interval and how far to believe it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from aetdice.data import Episodes, transform_episodes
+from aetdice.data.successors import number_rows
+from aetdice.errors import InputError
+from aetdice.estimation.acting import Acting, acting_of
+from aetdice.estimation.checks import (
+    CAUTION,
+    model_errors,
+    model_of,
+    reproduce,
+    rollouts_in,
+    unheard,
+    unseen_alone,
+)
+from aetdice.estimation.intervals import (
+    Interval,
+    covariance,
+    draws_of,
+    improvement,
+    interval_of,
+    normal_quantile,
+)
+from aetdice.estimation.opinions import LONGEST, MOST_STEPS, Opinion, opinions_on
+from aetdice.estimation.recording import Recording, Utilities, bootstrap_weights
+from aetdice.estimation.rollouts import Rollouts
+from aetdice.estimation.support import Support, judge_support
+from aetdice.evaluation import Policy
+from aetdice.evaluation.scores import QUANTILES
+from aetdice.objectives import Objective, in_float64
+
+LEVEL = 0.9
+REPLICATES = 200
+"""Of the bootstrap in a counted model; a tenth of them where rollouts are made for each."""
+OPINION_REPLICATES = 40
+MOST_RECORDED = 500_000
+"""Steps that a model is made of: more episodes than have so many are left out."""
+COMPARED = 4_096
+"""States in which policy and twin are compared."""
+SMALLEST = -50.0
+"""Of a log-probability."""
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyEstimate:
+    """What a policy would attain, by the data."""
+
+    objective: str
+    interval: Interval
+    """J with both components of its error."""
+    disagreement: float
+    """The second component: by how much sound estimators differ, beyond their noise."""
+    model_error: float
+    """The third: by how much a model of neighbours is wrong about what is known."""
+    utilities: Float[np.ndarray, " n"]
+    """E[F(R)]."""
+    returns: Float[np.ndarray, "rollouts m"]
+    """Of the policy in the model."""
+    improvement: float
+    """P(J of the policy > J of the logged behaviour)."""
+    logged: Interval
+    """J of the log itself."""
+    support: Support
+    opinions: dict[str, dict[str, Any]]
+    """By estimator: J, its standard error, and whether it was heard."""
+    episodes: int
+    """That were looked at."""
+    unseen: int
+    """Of them, those that the policy was not trained on."""
+
+    @property
+    def value(self) -> float:
+        return self.interval.value
+
+    def record(self) -> dict[str, Any]:
+        """As results keep it."""
+        known = self.support.word == "supported"
+        quantiles = {str(q): np.quantile(self.returns, q, axis=0).tolist() for q in QUANTILES}
+        return {
+            "objective": self.objective,
+            **self.interval._asdict(),
+            "disagreement": self.disagreement,
+            "model_error": self.model_error,
+            "expected_utilities": self.utilities.tolist(),
+            "mean_returns": self.returns.mean(axis=0).tolist(),
+            "quantiles": quantiles if known else None,
+            "improvement": self.improvement,
+            "logged": self.logged._asdict(),
+            "support": self.support.record(),
+            "estimators": self.opinions,
+            "episodes": self.episodes,
+            "unseen": self.unseen,
+        }
+
+
+def estimate(
+    policy: Policy | Acting,
+    dataset: Episodes,
+    objective: Objective | None = None,
+    *,
+    twin: Policy | Acting | None = None,
+    seen: Episodes | None = None,
+    horizon: int | None = None,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> PolicyEstimate:
+    """J = G(E[F(R)]) of a policy, from episodes that others recorded.
+
+    Give episodes that it was not trained on: those it knows by heart flatter it. What it has `seen` may
+    stand beside them: that tells of transitions too, and whether it flatters is checked by the others
+    alone. With its cloning `twin`, which stands for the behaviour, importance sampling has a say.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"the level of an interval lies between 0 and 1, not at {level}")
+    kept = _recorded(policy, _some_of(dataset, MOST_RECORDED, seed), objective, horizon)
+    recording = kept
+    if seen is not None:
+        part = _some_of(seen, MOST_RECORDED - kept.episodes.steps, seed)
+        known = _recorded(policy, part, kept.objective, kept.horizon)
+        both_parts = Episodes.joined([kept.episodes, known.episodes])
+        recording = Recording.of(both_parts, kept.objective, kept.horizon)
+    acting, behaviour = _acting(policy), None if twin is None else _acting(twin)
+    tabular = _is_tabular(recording)
+    model = model_of(recording, tabular)
+    weights = bootstrap_weights(recording.count, REPLICATES if tabular else REPLICATES // 10, seed)
+    rollouts = model.roll_out(acting, weights, rollouts_in(model), seed)
+    opinions = _opinions(kept, acting, behaviour, seed, tabular)
+    reproduction = None if behaviour is None else reproduce(model, behaviour, level, seed)
+    if reproduction is not None and not reproduction.agrees:
+        opinions = [unheard(each) if each.cloned else each for each in opinions]
+    if seen is not None:
+        opinions.append(unseen_alone(kept, acting, seed, tabular))
+    freedom = rollouts.effective_episodes - 1
+    size = len(recording.steps.zero_utility)
+    both = np.concatenate([rollouts.utilities, recording.logged(weights)], axis=1)
+    shared, own = (np.zeros((2 * size, 2 * size)) for _ in range(2))
+    shared[:size, :size], own[:size, :size] = rollouts.noise, rollouts.replicate_noise
+    draws = draws_of(both[0], covariance(both, shared, own), freedom, seed)
+    aggregation = recording.objective.aggregation
+    errors = model_errors(model, reproduction, seed)
+    wrong = 0.0 if errors is None else _error_of(recording.objective, both[0, :size], errors, level)
+    first = interval_of(aggregation, both[0, :size], draws[:, :size], level).widened(wrong)
+    shown = {o.name: _shown(o, recording.objective, first, level) for o in opinions}
+    disagreement = max((each["disagreement"] for each in shown.values() if each["heard"]), default=0.0)
+    return PolicyEstimate(
+        objective=recording.objective.name,
+        interval=first.widened(disagreement),
+        disagreement=disagreement,
+        model_error=wrong,
+        utilities=both[0, :size],
+        returns=rollouts.returns,
+        improvement=improvement(
+            aggregation, draws[:, :size], draws[:, size:], float(np.hypot(disagreement, wrong)), level
+        ),
+        logged=interval_of(aggregation, both[0, size:], draws[:, size:], level),
+        support=_support(recording, acting, behaviour, rollouts, first, disagreement),
+        opinions=shown,
+        episodes=recording.count,
+        unseen=kept.count,
+    )
+
+
+def _some_of(episodes: Episodes, most: int, seed: int) -> Episodes:
+    """The episodes, or as many of them at random as have about so many steps; one at least."""
+    if episodes.steps <= most:
+        return episodes
+    count = max(1, max(most, 0) * len(episodes) // episodes.steps)
+    return episodes.select(np.sort(np.random.default_rng(seed).permutation(len(episodes))[:count]))
+
+
+def _recorded(
+    policy: Policy | Acting, dataset: Episodes, objective: Objective | None, horizon: int | None
+) -> Recording:
+    if not isinstance(dataset, Episodes):
+        raise InputError(f"a dataset is Episodes, as load_dataset gives them; not {type(dataset).__name__}")
+    if isinstance(policy, Policy):
+        objective = objective or policy.objective
+        horizon = policy.horizon if horizon is None else horizon
+        _check_fits(policy, dataset)
+        dataset = dataset.settled()
+        dataset = dataset if policy.transform is None else transform_episodes(dataset, policy.transform)
+    if objective is None:
+        raise InputError("no file holds what this policy was trained for: give estimate its objective=…")
+    return Recording.of(dataset, objective, int(dataset.lengths.max()) if horizon is None else horizon)
+
+
+def _check_fits(policy: Policy, dataset: Episodes) -> None:
+    encoder = policy.network.encoder
+    width = dataset.observations.reshape(len(dataset.observations), -1).shape[1]
+    if width != len(encoder.centre):
+        raise InputError(
+            f"the policy was trained on observations of {len(encoder.centre)} entries, the data has {width}"
+        )
+    if policy.transform is None and len(dataset.objectives) != len(encoder.accrued_range):
+        raise InputError(
+            f"the policy knows {len(encoder.accrued_range)} objectives, the data {len(dataset.objectives)}"
+        )
+    own = None if policy.coding is None else policy.coding.record()
+    if dataset.coding is not None and own != dataset.coding.record():
+        raise InputError("the data's columns or categories are not those that the policy was trained with")
+
+
+def _acting(policy: Policy | Acting) -> Acting:
+    return acting_of(policy) if isinstance(policy, Policy) else policy
+
+
+def _is_tabular(recording: Recording) -> bool:
+    """Whether states and actions are whole numbers, and most states were met more than once."""
+    data = recording.episodes
+    if not np.issubdtype(data.actions.dtype, np.integer) or data.actions.ndim != 1:
+        return False
+    numbers = number_rows(data.observations.reshape(len(data.observations), -1))
+    return numbers is not None and 2 * int(numbers.max() + 1) <= len(numbers)
+
+
+def _opinions(
+    recording: Recording, acting: Acting, behaviour: Acting | None, seed: int, tabular: bool
+) -> list[Opinion]:
+    """On so many episodes as can be heard in reasonable time."""
+    if not tabular and recording.horizon > LONGEST:
+        return []
+    part = _some_of(recording.episodes, MOST_STEPS, seed)
+    if part is not recording.episodes:
+        recording = Recording.of(part, recording.objective, recording.horizon)
+    weights = bootstrap_weights(recording.count, OPINION_REPLICATES, seed)
+    return opinions_on(recording, acting, behaviour, weights, tabular)
+
+
+def _shown(opinion: Opinion, objective: Objective, own: Interval, level: float) -> dict[str, Any]:
+    values = _values(objective, opinion.utilities)
+    error = float(np.std(values[1:], ddof=1))
+    apart = abs(float(values[0]) - own.value)
+    noise = CAUTION * np.hypot(normal_quantile(level) * error, own.half)
+    return {
+        "value": float(values[0]),
+        "error": error,
+        "heard": opinion.heard,
+        "why": opinion.why,
+        "disagreement": float(max(0.0, apart - noise)),
+    }
+
+
+def _error_of(objective: Objective, found: Float[np.ndarray, " n"], errors: Utilities, level: float) -> float:
+    """What errors of k amount to in J: their mean and its noise."""
+    values = _values(objective, np.concatenate([found[None], found - errors]))
+    return float(np.hypot(values[1] - values[0], normal_quantile(level) * np.std(values[2:], ddof=1)))
+
+
+def _values(objective: Objective, utilities: Utilities) -> Float[np.ndarray, " replicates"]:
+    aggregate = in_float64(objective.aggregation)
+    return np.array([float(aggregate(row)) for row in utilities])
+
+
+def _support(
+    recording: Recording,
+    acting: Acting,
+    behaviour: Acting | None,
+    rollouts: Rollouts,
+    first: Interval,
+    disagreement: float,
+) -> Support:
+    warnings = []
+    if disagreement > first.half:
+        warnings.append(f"sound estimators differ by {disagreement:.3g} beyond their noise")
+    distance = None
+    if behaviour is not None:
+        distance = _distance(recording, acting, behaviour)
+    return judge_support(rollouts.unknown, rollouts.thin, rollouts.effective_episodes, distance, warnings)
+
+
+def _distance(recording: Recording, acting: Acting, behaviour: Acting) -> float:
+    """E[log π - log b] over what π does in the states of the log."""
+    rows = np.random.default_rng(0).permutation(recording.episodes.steps)[:COMPARED]
+    states = recording.before.take(rows)
+    actions, chances = acting.choices(states, seed=0)
+    total = np.zeros(len(rows))
+    for a in range(chances.shape[1]):
+        ours, theirs = (each.likelihood(states, actions[:, a]) for each in (acting, behaviour))
+        total += chances[:, a] * np.where(
+            chances[:, a] > 0, np.maximum(ours, SMALLEST) - np.maximum(theirs, SMALLEST), 0
+        )
+    return float(np.mean(total))
