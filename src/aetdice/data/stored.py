@@ -11,6 +11,8 @@ from aetdice.data.device import DeviceData, Steps
 from aetdice.data.episodes import Episodes
 from aetdice.data.mapping import gather, mapped, release, temporary
 
+STREAMED_BYTES = 1 << 30
+"""Stores above this size stay on disk, unless told otherwise."""
 BLOCK = 1 << 14
 """Steps of which a pass over all looks at together."""
 

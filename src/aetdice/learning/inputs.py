@@ -11,6 +11,7 @@ from aetdice.data.device import DeviceData, to_device, with_segments
 from aetdice.data.mapping import release
 from aetdice.data.segments import augment_segments
 from aetdice.data.statistics import largest_accrued, moments
+from aetdice.data.stored import STREAMED_BYTES, bytes_of, is_mapped
 from aetdice.data.successors import pooled_outcomes
 from aetdice.errors import InputError
 from aetdice.networks import Categorical, Encoder, GaussianMixture, PolicyHead
@@ -67,7 +68,8 @@ def set_aside(dataset: Episodes, config: TrainingConfig) -> tuple[Episodes, Epis
     By default that is a tenth of a log, which has no environment to score a policy in.
     """
     given = config.trainer.report
-    share = given if given is not None else (REPORTED if _is_log(dataset) else 0.0)
+    kept = _is_log(dataset) and not config.trainer.streaming
+    share = given if given is not None else (REPORTED if kept else 0.0)
     count = round(share * len(dataset))
     if count == 0:
         return dataset, None
@@ -80,7 +82,8 @@ def set_aside(dataset: Episodes, config: TrainingConfig) -> tuple[Episodes, Epis
 def _is_log(dataset: Episodes) -> bool:
     """Whether the data was read from a file or table into memory, and is enough to keep some of it."""
     read = bool(dataset.notes) or "file" in (dataset.origin or {})
-    return read and len(dataset) >= LEAST_EPISODES and not isinstance(dataset.observations, np.memmap)
+    large = is_mapped(dataset) and bytes_of(dataset) > STREAMED_BYTES
+    return read and len(dataset) >= LEAST_EPISODES and not large
 
 
 def probe_of(dataset: Episodes, horizon: int, algorithm: Algorithm) -> DeviceData:

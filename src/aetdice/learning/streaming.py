@@ -21,13 +21,11 @@ from aetdice.config import ExtractionConfig, TrainingConfig
 from aetdice.data import Episodes
 from aetdice.data.device import DeviceData, Steps
 from aetdice.data.mapping import release, return_freed_memory
-from aetdice.data.stored import StoredSteps, bytes_of, is_mapped
+from aetdice.data.stored import STREAMED_BYTES, StoredSteps, bytes_of, is_mapped
 from aetdice.data.successors import pooled_outcomes
 from aetdice.errors import InputError
 from aetdice.learning.population import draw_policies, draw_values, update_policies, update_values
 
-STREAMED_BYTES = 1 << 30
-"""Stores above this size stay on disk, unless told otherwise."""
 READ_BYTES = 1 << 24
 """Of rows that are read ahead."""
 
