@@ -168,7 +168,7 @@ def test_vectors_of_whole_numbers_as_actions_are_not_joined_at_random():
     vectors = Episodes(*parts, data.objectives)
     assert chosen(vectors, 3).joins == "none"
     own = {"algorithm": "aetdice", "horizon": 3, "learning_rate": 1e-3, "seed": 0}
-    assert set_up(vectors, [esr()], sweeps={}, config=TINY.without(("iql",)), **own).model is None
+    assert set_up(vectors, [esr()], sweeps={}, config=TINY.without(("iql",)), **own).evidence.model is None
 
 
 def test_recordings_that_were_all_cut_are_no_whole_episodes():

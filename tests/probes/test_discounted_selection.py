@@ -7,12 +7,13 @@ import pytest
 from support.ragged import KEY
 
 from aetdice import Episode, Episodes, TrainingConfig, ser
-from aetdice.algorithms.diagnostics import _flow_violation
+from aetdice.algorithms.diagnostics import _tests_at, flow_violation
 from aetdice.algorithms.dual import annealed_beta
 from aetdice.data.device import DeviceData
 from aetdice.learning.inputs import encoder_for, onto_device
-from aetdice.learning.selection import MOST_IMBALANCE, NONE_PASSED, RULE, Candidate, judge, select
+from aetdice.learning.selection import MOST_IMBALANCE, NONE_PASSED, RULE, Candidate, select
 from aetdice.learning.setup import algorithm_for, hyper_of
+from aetdice.learning.verdict import judge
 
 STEPS = 20
 
@@ -43,8 +44,12 @@ def test_a_flow_that_leaves_out_the_start_is_out_of_balance_whatever_the_discoun
     data = onto_device(episodes, STEPS, learner)
     hyper = hyper_of({"objective": ser(), "beta": 1.0, "learning_rate": 1e-3}, learner)
     state = learner.init(encoder_for(episodes, STEPS, learner, config.network), hyper, data, KEY)
+    here, there = _tests_at(state, data.steps)
+    begins, spread = jnp.mean(here[data.initial], axis=0), jnp.std(here, axis=0)
     sound, lost = (
-        float(_flow_violation(state, occupancy(data, entering), data, learner.setting))
+        float(
+            flow_violation(begins, occupancy(data, entering) @ (gamma * there - here), spread, learner.flow)
+        )
         for entering in (1 - gamma, 0.0)
     )
     assert sound < 0.02
@@ -64,6 +69,7 @@ def candidates(*violations: float) -> list[Candidate]:
                 "effective_sample_size": 0.7 / (i + 1),
                 "held_out_claimed_value": 5.0 + i,
                 "distance_to_twin": 0.1,
+                "episodes": 100,
             },
         )
         for i, violation in enumerate(violations)

@@ -72,7 +72,7 @@ def test_grids_reach_beyond_what_was_best_at_their_edges():
     assert min(betas) < 0.01
 
 
-@pytest.mark.parametrize("name", STUDIES)
+@pytest.mark.parametrize("name", [name for name in STUDIES if STUDIES[name](True).tables])
 def test_every_part_says_what_its_result_depends_on(name):
     for part in parts_of(STUDIES[name](True)):
         known = {"table", "horizon", "columns", "dataset", "data_seed", "quality"}

@@ -39,7 +39,7 @@ def made_up_table(**changes) -> Table:
         name="made-up",
         title="a table",
         horizon=3,
-        effort=Effort((0, 1), 20, 50, {}, CONFIG, CONFIG),
+        effort=Effort((0, 1), 20, 50, {}, CONFIG),
         columns=COLUMNS,
         populations=(POPULATION,),
         facts={},

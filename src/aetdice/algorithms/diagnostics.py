@@ -17,7 +17,7 @@ from aetdice.algorithms.dual import (
     step_rewards,
 )
 from aetdice.data.device import DeviceData, Steps, blocks
-from aetdice.dice import dual_loss, ratio, regulariser
+from aetdice.dice import Flow, dual_loss, ratio, regulariser
 from aetdice.objectives import multiplier
 from aetdice.objectives.parameters import cast
 
@@ -165,15 +165,13 @@ def assemble(
         aggregation=aggregation,
         flow=flow,
     )
-    left_over = cast(flow.initial_weight, starts.tests) * starts.tests + sums.moved
     spread = jnp.sqrt(sums.deviation / sums.rows)
-    unit = cast(flow.initial_weight, spread) * (spread + 1e-6)
     return RatioDiagnostics(
         ratios=w,
         sample_weights=mass * flow.at(factors, time),
         mass=sums.by_time,
         mass_violation=flow.violation(sums.total, sums.ended),
-        flow_violation=jnp.sqrt(jnp.mean(jnp.square(left_over / unit))),
+        flow_violation=flow_violation(starts.tests, sums.moved, spread, flow),
         effective_sample_size=sums.mass**2 / (sums.weight * sums.square + 1e-30),
         zero_share=sums.zeros / sums.rows,
         dual_value=value + sums.regularised,
@@ -183,13 +181,26 @@ def assemble(
     )
 
 
+def flow_violation(
+    entering: Float[Array, " tests"],
+    moved: Float[Array, " tests"],
+    spread: Float[Array, " tests"],
+    flow: Flow,
+) -> Float[Array, ""]:
+    """Root mean square over test functions ψ of E[ψ(s̃_0)] + Σ w d^D (γψ(s̃') - ψ(s̃)) / c₀, by ψ's spread.
+
+    It is per unit of the mass c₀ that enters: a discounted flow lets in 1 - γ only, and may look balanced
+    step by step where all of that is lost.
+    """
+    mass = cast(flow.initial_weight, entering)
+    return jnp.sqrt(jnp.mean(jnp.square((entering + moved / mass) / (spread + 1e-6))))
+
+
 def _test_functions(state: DualState) -> Callable[[Array, Array, Array], Array]:
     """Random sines ψ of the encoded state.
 
-    The flow's violation is the root mean square over ψ of E[ψ(s̃_0)] + Σ w d^D (γψ(s̃') - ψ(s̃)) / c₀, each
-    divided by its spread over the data. It is per unit of the mass c₀ that enters: a discounted flow lets in
-    1 - γ only, and may look balanced step by step where all of that is lost. The exact refit makes it 0 for
-    ν's own features, so others must ask; it is 0 only where every state's flow is balanced.
+    The exact refit balances the flow for ν's own features, so others must ask; all of them find it balanced
+    only where every state's flow is.
     """
     encoder = state.average.encoder
     directions, phases = jax.random.split(jax.random.key(TEST_SEED))

@@ -95,8 +95,9 @@ def with_joined(dataset: Episodes, choice: Choice, objectives: Sequence[Objectiv
     return dataset if found is None else Episodes.joined([dataset, found])
 
 
-def some_of(dataset: Episodes, most: int = MOST_STEPS) -> Episodes:
+def some_of(dataset: Episodes, most: int | None = None) -> Episodes:
     """The dataset, or so many of its episodes that looking for chance and for joins takes seconds."""
+    most = MOST_STEPS if most is None else most
     if dataset.steps <= most:
         return dataset
     count = max(1, most * len(dataset) // dataset.steps)

@@ -18,6 +18,8 @@ FEW, MANY = 1_000, 40_000
 """Episodes of every policy in the model: many where settings are told apart, and may differ by little."""
 FEW_NEAREST, MANY_NEAREST = 300, 1_500
 """The same where each step looks for its nearest neighbour."""
+SURE = 1e-3
+"""With less noise, what follows a step is known."""
 SEED = 0
 
 
@@ -31,6 +33,7 @@ class Evidence:
         self.episodes = many if settings > 1 else few
         self.neighbours = near_steps(dataset) if self.model is None else None
         self.noise = 0.0 if pooled else chance_share(dataset)
+        self.chance = pooled or self.noise > SURE
 
     def of_twin(self, twin: Policy) -> dict[str, float]:
         """How much further cloning's actions are from those taken than neighbours' are, relatively."""
@@ -54,8 +57,8 @@ class Evidence:
     ) -> dict[str, float]:
         """J of the data, and of the policy in the model; how much of the promise is lost, how sure that is.
 
-        The model is off by about as much as the data's own J is uncertain. A claim is in the units of J for
-        flows with a horizon only.
+        Where there is chance, the model is off by about as much as the data's own J is uncertain. A claim is
+        in the units of J for flows with a horizon only.
         """
         known = {"noise": self.noise, "episodes": len(self.dataset)}
         if self.model is None:
@@ -70,6 +73,6 @@ class Evidence:
             "data_value": float(data.value),
             "model_value": value,
             "model_unknown": unknown,
-            "model_uncertainty": float(data.high - data.low) / 2 / gain,
+            "model_uncertainty": float(data.high - data.low) / 2 / gain if self.chance else 0.0,
             "lost_share": 0.0 if promised <= 0 else 1 - gain / promised,
         }

@@ -109,11 +109,11 @@ def set_up(
     dataset, _ = set_aside(everything, config)
     choice = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
     check_settings(dataset, config)
-    free = all(sweeps.get(name) is None for name in choice.algorithm.sweeps) and not config.trainer.streaming
+    free = all(sweeps.get(name) is None for name in choice.algorithm.sweeps)
     chosen = free and algorithm == AETDICE and config.dual.n_step is None
-    if chosen:
+    if chosen and not config.trainer.streaming:
         choice = choose(dataset, choice, horizon)
-    elif free and algorithm != AETDICE:
+    elif free and algorithm != AETDICE and not config.trainer.streaming:
         config = readable(settle(dataset, choice.algorithm, horizon, config), algorithm)
         choice = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
     learner, config = choice.algorithm, choice.config
