@@ -20,6 +20,12 @@ from aetdice.learning.stitching import join_at_random, stitch
 SMALL = {"size": 5, "origins": ((0, 0), (4, 4)), "destinations": ((0, 2), (4, 2)), "start": (2, 2)}
 
 
+@pytest.fixture(autouse=True)
+def settled(monkeypatch):
+    """Nothing else is chosen: that takes trainings."""
+    monkeypatch.setattr(choice, "settle", lambda *given: given[-1])
+
+
 def shifts(**arguments) -> Episodes:
     """Of a small taxi, whose drivers each serve one group, in one half of the time."""
     return load_dataset("fair-taxi", horizon=24, episodes=400, quality="shifts", **SMALL, **arguments)

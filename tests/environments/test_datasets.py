@@ -39,7 +39,7 @@ def test_a_body_is_trained_for_and_evaluated(shipped, tmp_path):
     settings = {"network.hidden": (4,), "dual.batch": 8, "dual.steps": 1, "extraction.steps": 1}
     data = load_dataset("d4morl-halfcheetah", episodes=4, quality="amateur", **SHORT)
     config, folder = TrainingConfig().adapted({**settings, "dual.refit": "none"}), tmp_path / "run"
-    run = train(data, lsr(), algorithm="optidice", config=config, out=folder, progress=False)
+    run = train(data, lsr(), algorithm="optidice", beta=0.1, config=config, out=folder, progress=False)
     env = environment_of(data.origin)
     result = summarise(run, env, space_of(env), episodes=4)
     again = load_run(folder)

@@ -109,6 +109,8 @@ def set_up(
     dataset, _ = set_aside(everything, config)
     choice = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
     check_settings(dataset, config)
+    # Before anything is tried: what is refused is refused at once.
+    members_of(dataset, objectives, choice.algorithm, sweeps, learning_rate, seed)
     free = all(sweeps.get(name) is None for name in choice.algorithm.sweeps)
     chosen = free and algorithm == AETDICE and config.dual.n_step is None
     if chosen and not config.trainer.streaming:

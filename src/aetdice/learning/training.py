@@ -14,7 +14,7 @@ from aetdice.errors import InputError
 from aetdice.files import versions
 from aetdice.learning.checkpointing import Checkpointing
 from aetdice.learning.estimates import estimate_run
-from aetdice.learning.folder import RESULT, read_request, read_result, write_request
+from aetdice.learning.folder import RESULT, check_folder, read_request, read_result, write_request
 from aetdice.learning.inputs import set_aside
 from aetdice.learning.run import Run, select_members
 from aetdice.learning.setup import Seeds, Setup, Values, set_up, several
@@ -56,6 +56,8 @@ def train(
     shown on stderr, unless `progress` is False or a function of your own.
     """
     _check_kinds(dataset, objective)
+    if out is not None:
+        check_folder(Path(out))
     started = time.perf_counter()
     config = config or TrainingConfig()
     config = config if effort is None else config.adapted({"trainer.effort": effort})
