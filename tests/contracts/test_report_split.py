@@ -29,7 +29,7 @@ def test_a_tenth_of_a_log_is_kept_and_nothing_of_other_data():
 
 
 @pytest.mark.trains
-@pytest.mark.parametrize("algorithm", ["aetdice", "bc"])
+@pytest.mark.parametrize("algorithm", [pytest.param("aetdice", marks=pytest.mark.slow), "bc"])
 def test_nothing_of_the_report_reaches_a_policy(algorithm):
     data = tiny_episodes()
     config = TINY.adapted({"trainer.report": 0.2, "trainer.holdout": 0.2 if algorithm == "aetdice" else 0.0})

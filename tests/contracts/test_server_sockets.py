@@ -27,7 +27,7 @@ def runner():
     return Runner(policy_model(policy_of()))
 
 
-@pytest.mark.parametrize("module", ["aetdice_runner", "aetdice"])
+@pytest.mark.parametrize("module", ["aetdice_runner", pytest.param("aetdice", marks=pytest.mark.slow)])
 def test_real_server_answers_a_real_client_and_stops_gracefully(module, tmp_path):
     export_policy(policy_of(), tmp_path / "p.onnx")
     command = [sys.executable, "-m", module, *(["serve"] if module == "aetdice" else [])]

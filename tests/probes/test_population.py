@@ -149,6 +149,7 @@ def test_refit_leaves_a_network_of_the_same_form(refitted):
     assert value.shape == ()
 
 
+@pytest.mark.slow
 def test_objectives_of_one_short_name_are_selected_apart():
     """Weights do not stand in the short name of a weighted sum."""
     sums = [lsr([1.0, 0.0]), lsr([0.0, 1.0])]
@@ -168,6 +169,7 @@ def test_training_with_a_transform_is_training_on_transformed_data():
     assert before.policy.transform is None
 
 
+@pytest.mark.slow
 def test_values_see_their_own_fourier_features_and_policies_their_own_batch():
     usual = tiny_run()
     changes = {"network.value_fourier": 3, "extraction.batch": 32}
