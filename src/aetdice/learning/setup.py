@@ -107,17 +107,11 @@ def set_up(
     check_horizon(dataset, horizon)
     everything = dataset
     dataset, _ = set_aside(everything, config)
-    choice = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
+    given = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
     check_settings(dataset, config)
     # Before anything is tried: what is refused is refused at once.
-    members_of(dataset, objectives, choice.algorithm, sweeps, learning_rate, seed)
-    free = all(sweeps.get(name) is None for name in choice.algorithm.sweeps)
-    chosen = free and algorithm == AETDICE and config.dual.n_step is None
-    if chosen and not config.trainer.streaming:
-        choice = choose(dataset, choice, horizon)
-    elif free and algorithm != AETDICE and not config.trainer.streaming:
-        config = readable(settle(dataset, choice.algorithm, horizon, config), algorithm)
-        choice = Choice(algorithm_for(algorithm, horizon, config), config, sweeps)
+    members_of(dataset, objectives, given.algorithm, sweeps, learning_rate, seed)
+    choice, chosen = _with_open_settings(dataset, algorithm, given, horizon)
     learner, config = choice.algorithm, choice.config
     choices = members_of(dataset, objectives, learner, choice.sweeps, learning_rate, seed)
     seeds = [choice["seed"] for choice in choices]
@@ -167,6 +161,21 @@ def set_up(
         stored=stored,
         words=words,
     )
+
+
+def _with_open_settings(dataset: Episodes, name: str, given: Choice, horizon: int) -> tuple[Choice, bool]:
+    """What was given, with the rest chosen from the data; and whether the data decides how to learn."""
+    config = given.config
+    free = all(given.sweeps.get(own) is None for own in given.algorithm.sweeps)
+    decides = free and name == AETDICE and config.dual.n_step is None
+    if config.trainer.streaming or not free:
+        return given, decides
+    if decides:
+        return choose(dataset, given, horizon), True
+    if name == AETDICE:
+        return given, False
+    config = readable(settle(dataset, given.algorithm, horizon, config), name)
+    return Choice(algorithm_for(name, horizon, config), config, given.sweeps), False
 
 
 def algorithm_for(name: str, horizon: int, config: TrainingConfig) -> Algorithm:
