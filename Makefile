@@ -3,7 +3,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: install demo static check test test-all format lock clean
+.PHONY: install demo static check test tests test-all format lock clean
 
 install: $(INSTALLED)
 
@@ -25,7 +25,10 @@ static: install
 check: static
 	HYPOTHESIS_PROFILE=check $(PYTEST) -m "not slow and not trains" tests/contracts
 
-test: static
+test: install  # the static checks run beside the tests' imports, on a core that would wait
+	@$(MAKE) --no-print-directory --jobs 2 static tests
+
+tests: install
 	$(PYTEST) -m "not slow"
 
 test-all: static

@@ -36,8 +36,8 @@ settings.register_profile("check", deadline=None, max_examples=10, derandomize=T
 settings.register_profile("test", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
-ENOUGH = 800e6
-"""Bytes: a single test may add as much again, and a worker is to stay below 2 GB."""
+ENOUGH = 2e9
+"""Bytes: a program that is forgotten is traced and lowered again, which costs more than it weighs."""
 SLOWEST_FIRST = ("studies", "docs", "consumer", "probes", "faults", "contracts", "environments", "oracles")
 """Folders of tests: whole files go to one worker, so the long ones must not come last."""
 
@@ -74,7 +74,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Compiled programs are kept in memory while they are few; within a module, a little longer."""
     within = nextitem is not None and nextitem.path == item.path
-    if memory() < (1.6 * ENOUGH if within else ENOUGH):
+    if memory() < (1.25 * ENOUGH if within else ENOUGH):
         return
     jax.clear_caches()
     gc.collect()
