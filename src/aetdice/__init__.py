@@ -1,34 +1,38 @@
 """Offline nonlinear multi-objective reinforcement learning: J = G(E[F(R)])."""
 
-import importlib.util
+import importlib
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-from aetdice.config import TrainingConfig
-from aetdice.data import Columns, Episode, Episodes, augment
-from aetdice.datasets import load_dataset, make_env
-from aetdice.errors import InputError
-from aetdice.estimation import PolicyEstimate, estimate
-from aetdice.evaluation import Evaluation, Policy, VectorPolicy, load_policy, make_objective
-from aetdice.exact import OfflineProblem, TabularMOMDP, enumerate_space, solve, solve_dual, solve_program
-from aetdice.files import versions
-from aetdice.learning.loading import load_run
-from aetdice.learning.run import Comparison, Member, Run, evaluate
-from aetdice.learning.training import resume, train
-from aetdice.learning.verdict import Verdict
-from aetdice.objectives import (
-    Objective,
-    Score,
-    bsr,
-    check_objective,
-    cobb_douglas,
-    convex,
-    esr,
-    lsr,
-    safe_cobb_douglas,
-    ser,
-)
-from aetdice.serving import export_policy
+from aetdice.registration import register_all
 
-__version__ = versions()["aetdice"]
+if TYPE_CHECKING:
+    from aetdice.config import TrainingConfig
+    from aetdice.data import Columns, Episode, Episodes, augment
+    from aetdice.datasets import load_dataset, make_env
+    from aetdice.errors import InputError
+    from aetdice.estimation import PolicyEstimate, estimate
+    from aetdice.evaluation import Evaluation, Policy, VectorPolicy, load_policy, make_objective
+    from aetdice.exact import OfflineProblem, TabularMOMDP, enumerate_space, solve, solve_dual, solve_program
+    from aetdice.learning.loading import load_run
+    from aetdice.learning.run import Comparison, Member, Run, evaluate
+    from aetdice.learning.training import resume, train
+    from aetdice.learning.verdict import Verdict
+    from aetdice.objectives import (
+        Objective,
+        Score,
+        bsr,
+        check_objective,
+        cobb_douglas,
+        convex,
+        esr,
+        lsr,
+        safe_cobb_douglas,
+        ser,
+    )
+    from aetdice.serving import export_policy
+
+__version__ = version("aetdice")
 
 __all__ = [
     "Columns",
@@ -73,9 +77,45 @@ __all__ = [
     "train",
 ]
 
-if importlib.util.find_spec("gymnasium"):
-    from aetdice.envs.gymnasium import register_all
-    from aetdice.envs.mujoco.adaptor import register_bodies
+_HOMES = {
+    "config": ("TrainingConfig",),
+    "data": ("Columns", "Episode", "Episodes", "augment"),
+    "datasets": ("load_dataset", "make_env"),
+    "errors": ("InputError",),
+    "estimation": ("PolicyEstimate", "estimate"),
+    "evaluation": ("Evaluation", "Policy", "VectorPolicy", "load_policy", "make_objective"),
+    "exact": ("OfflineProblem", "TabularMOMDP", "enumerate_space", "solve", "solve_dual", "solve_program"),
+    "learning.loading": ("load_run",),
+    "learning.run": ("Comparison", "Member", "Run", "evaluate"),
+    "learning.training": ("resume", "train"),
+    "learning.verdict": ("Verdict",),
+    "objectives": (
+        "Objective",
+        "Score",
+        "bsr",
+        "check_objective",
+        "cobb_douglas",
+        "convex",
+        "esr",
+        "lsr",
+        "safe_cobb_douglas",
+        "ser",
+    ),
+    "serving": ("export_policy",),
+}
+"""Where the public names are: imported when first asked for, since JAX alone takes a second."""
 
-    register_all()
-    register_bodies()
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            globals()[name] = getattr(importlib.import_module(f"aetdice.{module}"), name)
+            return globals()[name]
+    raise AttributeError(f"module 'aetdice' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
+
+
+register_all()

@@ -16,9 +16,10 @@ import pytest
 from test_body_rules import LAYOUTS
 from test_environments import HEADINGS
 
+from aetdice import registration
 from aetdice.envs.batched import BatchedEnvironment, GymnasiumBatch
 from aetdice.envs.mujoco import BODIES, BatchedBody
-from aetdice.envs.mujoco.adaptor import BodyEnvironment, register_bodies
+from aetdice.envs.mujoco.adaptor import BodyEnvironment
 from aetdice.envs.mujoco.models import edited_asset, load_model, margins_add
 from aetdice.errors import InputError
 
@@ -273,10 +274,8 @@ def test_registered_id_and_spaces(name):
             break
 
 
-def test_registering_twice_is_harmless():
-    before = gymnasium.registry["d4morl-ant-v0"]
-    register_bodies()
-    assert gymnasium.registry["d4morl-ant-v0"] is before
+def test_every_body_is_registered():
+    assert tuple(BODIES) == registration.BODIES
 
 
 @pytest.mark.parametrize("heading", HEADINGS)

@@ -7,9 +7,9 @@ import mo_gymnasium
 import numpy as np
 import pytest
 
-import aetdice.envs.gymnasium as adaptor
 from aetdice.envs import ENVIRONMENTS, IDS, Environment, FairTaxi, FiniteEnvironment
 from aetdice.envs.gymnasium import GymnasiumEnvironment
+from aetdice.registration import register_all
 
 HEADINGS = (
     "## Description",
@@ -66,7 +66,7 @@ def test_registered_id_makes_the_environment(name, make):
 
 def test_registering_twice_is_harmless(name):
     before = gymnasium.registry[IDS[name]]
-    adaptor.register_all()
+    register_all()
     assert gymnasium.registry[IDS[name]] is before
 
 

@@ -1,12 +1,14 @@
-"""Options that several commands share."""
+"""Options that several commands share; what they make is imported when it is made, so that help is quick."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from aetdice.envs import FairTaxi
 from aetdice.errors import InputError
-from aetdice.objectives import Objective, described_objective
+
+if TYPE_CHECKING:
+    from aetdice.envs import FairTaxi
+    from aetdice.objectives import Objective
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class ObjectiveOptions:
         """What was said, by name."""
         return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not None}
 
-    def build(self, objectives: int, horizon: int) -> Objective:
+    def build(self, objectives: int, horizon: int) -> "Objective":
+        from aetdice.objectives import described_objective
+
         return described_objective(self.given(), objectives, horizon)
 
 
@@ -82,7 +86,9 @@ class TaxiOptions:
                 raise InputError(f"{env} does not read --{name}; it belongs to {', '.join(readers)}")
         return arguments
 
-    def build(self) -> FairTaxi:
+    def build(self) -> "FairTaxi":
+        from aetdice.envs import FairTaxi
+
         return FairTaxi(**self.arguments())
 
 

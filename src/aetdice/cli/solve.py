@@ -6,17 +6,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
-from rich.console import Console
 
 from aetdice.cli.options import ObjectiveOptions, TaxiOptions
-from aetdice.envs import TwoStep
-from aetdice.exact import Optimum, TabularMOMDP, solve
-from aetdice.exact.reader import read_momdp
-from aetdice.files import versions
-from aetdice.report.tables import optimum_table
+
+if TYPE_CHECKING:
+    from aetdice.exact import Optimum, TabularMOMDP
 
 
 @dataclass(frozen=True)
@@ -36,6 +33,9 @@ class SolveTwoStep(Solve):
     """The reward of the first step."""
 
     def run(self) -> None:
+        from aetdice.envs import TwoStep
+        from aetdice.exact import TabularMOMDP
+
         _solve("two-step", lambda: TabularMOMDP.from_environment(TwoStep(self.first_reward)), self)
 
 
@@ -46,6 +46,8 @@ class SolveFairTaxi(Solve):
     taxi: TaxiOptions = TaxiOptions()
 
     def run(self) -> None:
+        from aetdice.exact import TabularMOMDP
+
         _solve("fair-taxi", lambda: TabularMOMDP.from_environment(self.taxi.build()), self)
 
 
@@ -57,6 +59,8 @@ class SolveFile(Solve):
     """Keys: transition, reward, initial, horizon; optional: terminal, objectives."""
 
     def run(self) -> None:
+        from aetdice.exact.reader import read_momdp
+
         _solve(self.path.name, lambda: read_momdp(self.path), self)
 
 
@@ -67,7 +71,12 @@ SolveCommand = (
 )
 
 
-def _solve(name: str, build: Callable[[], TabularMOMDP], command: Solve) -> None:
+def _solve(name: str, build: "Callable[[], TabularMOMDP]", command: Solve) -> None:
+    from rich.console import Console
+
+    from aetdice.exact import solve
+    from aetdice.report.tables import optimum_table
+
     started = time.perf_counter()
     momdp = build()
     objective = command.options.build(momdp.reward.shape[3], momdp.horizon)
@@ -82,7 +91,9 @@ def _solve(name: str, build: Callable[[], TabularMOMDP], command: Solve) -> None
         print(f"warning: not certified to 1e-6; the gap is {optimum.gap:.1e}", file=sys.stderr)
 
 
-def _record(problem: str, regime: str, optimum: Optimum, seconds: float) -> dict[str, Any]:
+def _record(problem: str, regime: str, optimum: "Optimum", seconds: float) -> dict[str, Any]:
+    from aetdice.files import versions
+
     outcomes = zip(optimum.outcomes.returns.tolist(), optimum.outcomes.probabilities.tolist(), strict=True)
     return {
         "problem": problem,

@@ -7,6 +7,7 @@ from aetdice.envs.environment import Environment, FiniteEnvironment
 from aetdice.envs.fair_taxi import FairTaxi
 from aetdice.envs.point_maze import PointMaze, point_maze_2obj, point_maze_3obj
 from aetdice.envs.two_step import TwoStep
+from aetdice.registration import IDS
 
 ENVIRONMENTS: dict[str, Callable[..., Environment]] = {
     "two-step": TwoStep,
@@ -16,15 +17,6 @@ ENVIRONMENTS: dict[str, Callable[..., Environment]] = {
     "pointmaze-3obj": point_maze_3obj,
 }
 """What makes each environment, by its short name; to be listed here is to be tested."""
-
-IDS: dict[str, str] = {
-    "two-step": "two-step-v0",
-    "fair-taxi": "fair-taxi-v0",
-    "dispatch": "dispatch-v0",
-    "pointmaze-2obj": "mo-pointmaze-2obj-v0",
-    "pointmaze-3obj": "mo-pointmaze-3obj-v0",
-}
-"""Its id under Gymnasium, by short name."""
 
 __all__ = [
     "ENVIRONMENTS",

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from jaxtyping import Float, Shaped
 
-from aetdice.envs import ENVIRONMENTS, IDS
+from aetdice.envs import ENVIRONMENTS
 from aetdice.envs.environment import Environment, FiniteEnvironment
 
 RENDER_MODES = ("ansi", "rgb_array")
@@ -77,18 +77,6 @@ class GymnasiumEnvironment(gymnasium.Env[Any, Any]):
 def make_environment(name: str, render_mode: str | None = None, **arguments: Any) -> GymnasiumEnvironment:
     """The entry point of every id: the arguments go to the JAX environment."""
     return GymnasiumEnvironment(ENVIRONMENTS[name](**arguments), render_mode)
-
-
-def register_all() -> None:
-    """`two-step-v0`, `fair-taxi-v0`, …: one id per listed environment."""
-    for name, identifier in IDS.items():
-        if identifier not in gymnasium.registry:
-            gymnasium.register(
-                identifier,
-                entry_point="aetdice.envs.gymnasium:make_environment",
-                disable_env_checker=True,  # it asks for scalar rewards
-                kwargs={"name": name},
-            )
 
 
 def _observation_space(environment: Environment) -> spaces.Space[Any]:

@@ -5,8 +5,7 @@ from typing import NamedTuple
 import equinox as eqx
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import ndtr, ndtri, stdtrit
 
 from aetdice.estimation.recording import Utilities
 from aetdice.objectives import Aggregation, in_float64
@@ -71,14 +70,14 @@ def interval_of(
     values = in_float64(eqx.filter_vmap(aggregation))(draws)
     own = float(in_float64(aggregation)(centre))
     below = np.clip(np.mean(values < own) + np.mean(values == own) / 2, 1e-3, 1 - 1e-3)
-    shift, tail = 2 * norm.ppf(below), norm.ppf((1 + level) / 2)
-    value, low, high = np.quantile(values, norm.cdf([shift, shift - tail, shift + tail]))
+    shift, tail = 2 * ndtri(below), ndtri((1 + level) / 2)
+    value, low, high = np.quantile(values, ndtr([shift, shift - tail, shift + tail]))
     return Interval(float(value), float(low), float(high), level)
 
 
 def normal_quantile(level: float, freedom: float = np.inf) -> float:
     """Half the width of an interval, in standard errors."""
-    return float(student.ppf((1 + level) / 2, max(freedom, LEAST_FREEDOM)))
+    return float(stdtrit(max(freedom, LEAST_FREEDOM), (1 + level) / 2))
 
 
 def improvement(

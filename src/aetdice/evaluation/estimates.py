@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 LEVEL = 0.95
 NORMAL = 1.959964
@@ -71,4 +71,4 @@ def leaders(column: Mapping[str, Estimate]) -> list[str]:
 
 
 def _quantile(freedom: float) -> float:
-    return float(student.ppf((1 + LEVEL) / 2, freedom))
+    return float(stdtrit(freedom, (1 + LEVEL) / 2))

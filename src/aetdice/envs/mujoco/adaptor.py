@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 from jaxtyping import Float, UInt8
 
-from aetdice.envs.mujoco.body import BODIES, NOISE, Body, find_body
+from aetdice.envs.mujoco.body import NOISE, Body, find_body
 from aetdice.envs.mujoco.models import engine
 from aetdice.envs.mujoco.stepper import BatchedBody
 from aetdice.errors import InputError
@@ -97,15 +97,3 @@ class BodyEnvironment(gymnasium.Env[Any, Any]):
 def make_body(name: str, render_mode: str | None = None, **arguments: Any) -> BodyEnvironment:
     """The entry point of every id."""
     return BodyEnvironment(find_body(name), render_mode=render_mode, **arguments)
-
-
-def register_bodies() -> None:
-    """`d4morl-ant-v0`, …: one id per listed body. MuJoCo is imported when one is made."""
-    for name in BODIES:
-        if f"d4morl-{name}-v0" not in gymnasium.registry:
-            gymnasium.register(
-                f"d4morl-{name}-v0",
-                entry_point="aetdice.envs.mujoco.adaptor:make_body",
-                disable_env_checker=True,  # it asks for scalar rewards
-                kwargs={"name": name},
-            )
