@@ -9,10 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from aetdice_runner.checks import Interface
 from aetdice_runner.errors import InputError
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 FORMAT = 1
 KEY = "aetdice"
@@ -60,6 +65,14 @@ def interface_from(facts: dict[str, Any]) -> Interface:
     told = facts["observation"]
     sizes = None if told["sizes"] is None else tuple(int(size) for size in told["sizes"])
     return Interface(int(facts["horizon"]), int(told["size"]), sizes, int(facts["accrued"]))
+
+
+def courses_from(facts: dict[str, Any]) -> Float[np.ndarray, " k"] | None:
+    """How likely each course of a mixture policy is; None for a policy that is no mixture."""
+    chances = np.array(facts.get("courses", [1.0]), dtype=np.float64)
+    if chances.ndim != 1 or not chances.size or not (np.isfinite(chances) & (chances >= 0)).all():
+        raise ValueError(f"courses have probabilities, not {facts['courses']}")
+    return None if chances.size == 1 else chances / chances.sum()
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:

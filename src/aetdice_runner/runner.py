@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aetdice_runner.artefact import interface_from, read_facts
+from aetdice_runner.artefact import courses_from, interface_from, read_facts
 from aetdice_runner.checks import check_observations
 from aetdice_runner.coding import coding_from
 from aetdice_runner.errors import InputError
@@ -38,6 +38,7 @@ class Runner:
                 raise KeyError(min(lost))
             self._coding = None if coding is None else coding_from(coding)
             self._transform = None if transform is None else transform_from(transform)
+            self._courses = courses_from(self.facts)
         except (ValueError, LookupError, TypeError) as error:
             raise InputError(f"the metadata of this policy is not whole: {error!r}") from error
         self._session = _session(model, threads)
@@ -47,6 +48,7 @@ class Runner:
             ("observations", seen, [self._interface.size]),
             ("accrued", "tensor(float)", [self._interface.objectives]),
             ("time", "tensor(int32)", []),
+            *([] if self._courses is None else [("course", "tensor(int32)", [])]),
         ]
         if [(told.name, told.type, told.shape[1:]) for told in self._session.get_inputs()] != expected:
             raise InputError("this is no policy that the runner can read: its graph has other inputs")
@@ -88,30 +90,43 @@ class Runner:
             raise InputError(f"a seed is a whole number from 0 to 2^64 - 1, not {seed!r}")
         rng = None if greedy else np.random.default_rng(seed)
 
-        def choose(seen: Any, accrued: Any, time: Any) -> Any:
-            outputs = self._run(seen, accrued, time)
+        def choose(seen: Any, accrued: Any, time: Any, courses: Any) -> Any:
+            outputs = self._run(seen, accrued, time, courses)
             return self._head.greedy(outputs) if rng is None else self._head.sample(outputs, rng)
 
-        return Sessions(self._interface, choose, count, self._transform, self._coding)
+        def draw(new: int) -> Int[np.ndarray, " n"]:
+            chances = np.asarray(self._courses)
+            likeliest = np.full(new, np.argmax(chances))
+            return likeliest if rng is None else rng.choice(len(chances), new, p=chances)
+
+        mixture = None if self._courses is None else draw
+        return Sessions(self._interface, choose, count, self._transform, self._coding, mixture)
+
+    @property
+    def courses(self) -> tuple[float, ...]:
+        """How likely each course of a mixture policy is; a policy that is no mixture has one."""
+        return (1.0,) if self._courses is None else tuple(self._courses.tolist())
 
     def outputs(
-        self, observations: ArrayLike, accrued: ArrayLike, time: ArrayLike
+        self, observations: ArrayLike, accrued: ArrayLike, time: ArrayLike, course: ArrayLike = 0
     ) -> dict[str, Float[np.ndarray, "n ..."]]:
         """The graph's own outputs, pure and batched: `logits`, or `log_weights`, `mean` and `log_std`.
 
-        Observations are numbers, as the coding makes them; accrued rewards are transformed ones.
+        Observations are numbers, as the coding makes them; accrued rewards are transformed ones. A mixture
+        policy answers for one of its courses.
         """
         earned = np.asarray(accrued, dtype=np.float32)
         seen = check_observations(self._interface, observations, len(earned))
-        return self._run(seen, earned, np.broadcast_to(np.asarray(time, np.int32), len(earned)))
+        now, on = (np.broadcast_to(np.asarray(each, np.int32), len(earned)) for each in (time, course))
+        return self._run(seen, earned, now, on)
 
     def probabilities(
-        self, observations: ArrayLike, accrued: ArrayLike, time: ArrayLike
+        self, observations: ArrayLike, accrued: ArrayLike, time: ArrayLike, course: ArrayLike = 0
     ) -> Float[np.ndarray, "n k"]:
         """π(a | s, R_acc, t) of every class, one row per state."""
         if not self.discrete:
             raise InputError("this policy's actions are vectors: outputs() has the mixture's parameters")
-        logits = self.outputs(observations, accrued, time)["logits"].astype(np.float64)
+        logits = self.outputs(observations, accrued, time, course)["logits"].astype(np.float64)
         weights = np.exp(logits - logits.max(axis=1, keepdims=True))
         return weights / weights.sum(axis=1, keepdims=True)
 
@@ -120,8 +135,11 @@ class Runner:
         seen: Shaped[np.ndarray, "n o"],
         accrued: Float[np.ndarray, "n m"],
         time: Int[np.ndarray, " n"],
+        courses: Int[np.ndarray, " n"] | None,
     ) -> dict[str, Float[np.ndarray, "n ..."]]:
         told = {"observations": seen, "accrued": accrued, "time": time}
+        if self._courses is not None:
+            told["course"] = np.asarray(courses, np.int32)
         found = dict(zip(self._outputs, self._session.run(None, told), strict=True))
         if not all(np.isfinite(values).all() for values in found.values()):
             raise InputError(

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int, Shaped
     from numpy.typing import ArrayLike
 
-Choose = Callable[[Any, Any, Any], Any]
-"""An action per row, from observations (n, o), accrued rewards (n, m) in float32 and times (n,)."""
+Choose = Callable[[Any, Any, Any, Any], Any]
+"""An action per row, from observations (n, o), accrued rewards (n, m) in float32, times (n,) and courses."""
+Draw = Callable[[int], Any]
+"""The courses that so many new episodes of a mixture policy keep to."""
 
 
 class Sessions:
@@ -39,6 +41,7 @@ class Sessions:
         count: int,
         transform: Transform | None = None,
         coding: Coding | None = None,
+        draw: Draw | None = None,
     ) -> None:
         if count < 1:
             raise InputError(f"at least one episode is needed, not {count}")
@@ -47,6 +50,8 @@ class Sessions:
         self._waiting = False
         self.accrued = np.zeros((count, interface.objectives))
         self.time = np.zeros(count, dtype=np.int32)
+        self._draw = draw
+        self._courses = None if draw is None else draw(count)
 
     @property
     def count(self) -> int:
@@ -58,6 +63,8 @@ class Sessions:
         rows = np.ones(self.count, bool) if which is None else self._which(which)
         self.accrued = np.where(rows[:, None], 0, self.accrued)
         self.time = np.where(rows, 0, self.time)
+        if self._draw is not None:
+            self._courses = np.where(rows, self._draw(self.count), self._courses)
         self._waiting = self._waiting and which is not None
 
     def act(self, observations: ArrayLike | Sequence[Any]) -> Shaped[np.ndarray, "n *a"]:
@@ -68,7 +75,7 @@ class Sessions:
         if (self.time >= horizon).any():
             raise TurnError(f"the episode is over: the policy was trained for {horizon} steps; call reset")
         seen = check_observations(self._interface, self._encoded(observations), self.count)
-        actions = self._choose(seen, self.accrued.astype(np.float32), self.time)
+        actions = self._choose(seen, self.accrued.astype(np.float32), self.time, self._courses)
         self._waiting = True
         return actions if self._coding is None else self._coding.decode(actions)
 

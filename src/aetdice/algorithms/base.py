@@ -18,6 +18,8 @@ class Weighing(NamedTuple):
     """Sample weights: how often a policy should see each step, up to a factor."""
     metrics: dict[str, Array]
     """Numbers and short vectors that tell how far it has come."""
+    courses: Int[Array, " steps"] | None = None
+    """Which kind of episode each step is from, for a policy to keep to; None where there are no kinds."""
 
 
 class Hints(NamedTuple):

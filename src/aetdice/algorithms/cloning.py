@@ -28,9 +28,15 @@ def init_cloning(policy: PolicyNetwork) -> CloningState:
     return CloningState(policy, ADAM.init(eqx.filter(policy, eqx.is_inexact_array)))
 
 
-def cloning_loss(policy: PolicyNetwork, batch: Steps, weights: Float[Array, " batch"]) -> Float[Array, ""]:
+def cloning_loss(
+    policy: PolicyNetwork,
+    batch: Steps,
+    weights: Float[Array, " batch"],
+    courses: Int[Array, " batch"] | None = None,
+) -> Float[Array, ""]:
     """-E[w log π(a|s̃)]: weighted cloning; w = 1 for steps drawn in proportion to their weights."""
-    fit = jax.vmap(policy.log_probability)(batch.observation, batch.accrued, batch.time, batch.action)
+    seen = (batch.observation, batch.accrued, batch.time, batch.action)
+    fit = jax.vmap(policy.log_probability)(*seen, *([] if courses is None else [courses]))
     return -jnp.mean(weights * fit)
 
 
@@ -51,6 +57,7 @@ def update_cloning(
     state: CloningState,
     batch: Steps,
     weights: Float[Array, " batch"],
+    courses: Int[Array, " batch"] | None,
     learning_rate: Float[Array, ""],
     progress: Float[Array, ""],
     dropout: float,
@@ -59,7 +66,8 @@ def update_cloning(
     """One step on the log-likelihood of a policy without some of its units."""
 
     def loss(policy: PolicyNetwork) -> Float[Array, ""]:
-        return cloning_loss(drop_units(policy, dropout, key) if dropout else policy, batch, weights)
+        shown = drop_units(policy, dropout, key) if dropout else policy
+        return cloning_loss(shown, batch, weights, courses)
 
     gradient = eqx.filter_grad(loss)(state.policy)
     return CloningState(*descend(state.policy, gradient, state.optimiser, learning_rate * cosine(progress)))
@@ -82,6 +90,7 @@ class Cloning(Algorithm):
         self.ignores = (
             "dual", "iql", "reward", "network.value_fourier", "network.value_gain", "ablation.time",
             "ablation.offsets", "ablation.weighted_loss", "extraction.floor", "extraction.warm_up",
+            "extraction.courses",
         )  # fmt: skip
 
     @property

@@ -169,7 +169,7 @@ def aetdice(horizon: int, config: TrainingConfig) -> Dice:
 
 DISCOUNTED_IGNORES = (
     "iql", "dual.n_step", "reward", "network.fourier", "network.value_fourier",
-    "ablation.time", "ablation.offsets", "ablation.accrued",
+    "ablation.time", "ablation.offsets", "ablation.accrued", "extraction.courses",
 )  # fmt: skip
 """What the discounted flow has no use for: it has no horizon, and its states are not augmented."""
 

@@ -21,8 +21,9 @@ from aetdice.config import DualConfig, TrainingConfig
 from aetdice.data.device import DeviceData
 from aetdice.errors import InputError
 from aetdice.exact.episode_weights import weights_of_size
+from aetdice.exact.mixtures import best_mixture
 from aetdice.networks import Encoder
-from aetdice.objectives import DIVERGENCES, Divergence, Objective, multiplier
+from aetdice.objectives import DIVERGENCES, Divergence, Objective, in_float64, multiplier
 from aetdice.objectives.parameters import Parameter, parameter
 
 SAMPLE_SIZE = 0.005
@@ -46,12 +47,15 @@ class EpisodeState(NamedTuple):
     slack: Float[Array, " n"]
     """k."""
     beta: Float[Array, ""]
+    mixture: Float[Array, "courses n"]
+    """F(R) of the episodes that the best mixture draws, one per course of the policy."""
 
 
 class EpisodeWeighting(Algorithm):
     """Weights of whole episodes that rest on a given share of them."""
 
     divergence: Divergence
+    courses: int = eqx.field(static=True)
     sees_accrued: bool = eqx.field(static=True)
     sees_time: bool = eqx.field(static=True)
     steps: int = eqx.field(static=True)
@@ -62,6 +66,7 @@ class EpisodeWeighting(Algorithm):
 
     def __init__(self, horizon: int, config: TrainingConfig) -> None:
         self.divergence = DIVERGENCES[config.dual.divergence]()
+        self.courses = config.extraction.courses
         self.sees_accrued, self.sees_time, self.steps, self.ends = config.ablation.accrued, True, 0, True
         dual = [field.name for field in dataclasses.fields(DualConfig) if field.name != "divergence"]
         self.n_step, self.pools = horizon, True
@@ -93,7 +98,9 @@ class EpisodeWeighting(Algorithm):
         """Before the program is solved all episodes weigh alike."""
         del encoder, key
         utilities = jax.vmap(hyper.objective.utility)(data.segmented.steps.next_accrued)
-        return EpisodeState(jnp.zeros(()), jnp.mean(utilities, axis=0), jnp.asarray(1e30))
+        mean = jnp.mean(utilities, axis=0)
+        courses = jnp.broadcast_to(mean, (self.courses, mean.shape[0]))
+        return EpisodeState(jnp.zeros(()), mean, jnp.asarray(1e30), courses)
 
     def draw(self, key: PRNGKeyArray, data: DeviceData) -> tuple[()]:
         del key, data
@@ -112,8 +119,22 @@ class EpisodeWeighting(Algorithm):
         returns, mass = (np.asarray(e, np.float64) for e in (episodes.next_accrued, episodes.weight))
         size = min(1.0, max(float(hyper.sample_size), (LEAST_EPISODES + 1) / len(mass)))
         solved = weights_of_size(hyper.objective, returns, size, self.divergence, mass / mass.sum())
-        constant, beta = (jnp.asarray(value, jnp.float32) for value in (solved.constant, solved.beta))
-        return EpisodeState(constant, jnp.asarray(solved.slack, jnp.float32), beta)
+        found = (
+            solved.constant,
+            solved.slack,
+            solved.beta,
+            self._mixture(hyper.objective, returns[mass > 0]),
+        )
+        return EpisodeState(*(jnp.asarray(each, jnp.float32) for each in found))
+
+    def _mixture(
+        self, objective: Objective, returns: Float[np.ndarray, "episodes m"]
+    ) -> Float[np.ndarray, "courses n"]:
+        """The best mixture's episodes, the likeliest first and, where they are fewer than courses, again."""
+        best = best_mixture(objective, returns)
+        rows = best.rows[np.argsort(-best.probabilities)][: self.courses]
+        utilities = np.asarray(in_float64(eqx.filter_vmap(objective.utility))(returns[rows]))
+        return np.concatenate([utilities, np.repeat(utilities[:1], self.courses - len(rows), axis=0)])
 
     def weigh(self, state: EpisodeState, hyper: EpisodeHyper, data: DeviceData) -> Weighing:
         utility, aggregation = hyper.objective.utility, hyper.objective.aggregation
@@ -132,7 +153,19 @@ class EpisodeWeighting(Algorithm):
             "beta": state.beta,
             "multiplier": mu,
         }
-        return Weighing(weights, metrics)
+        return Weighing(weights, metrics, self._courses(state, mu, utilities, data))
+
+    def _courses(
+        self,
+        state: EpisodeState,
+        mu: Float[Array, " n"],
+        utilities: Float[Array, "episodes n"],
+        data: DeviceData,
+    ) -> Int[Array, " steps"]:
+        """An episode's course is that of the mixture's episode nearest to it, in what counts for J."""
+        apart = mu[None, None] * (utilities[:, None] - state.mixture[None])
+        course, segment = jnp.argmin(jnp.sum(apart**2, axis=2), axis=1), data.segments
+        return course if segment is None else course[segment.of_step]
 
 
 def _effective(mass: Float[Array, " episodes"], w: Float[Array, " episodes"]) -> Float[Array, ""]:

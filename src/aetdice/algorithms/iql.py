@@ -116,7 +116,7 @@ class Iql(Algorithm):
         self.terminal_reward = config.reward.terminal
         self.sees_accrued, self.sees_time, self.ends = config.ablation.accrued, True, True
         self.n_step, self.pools = 1, False
-        self.ignores = ("dual", "ablation.time", "ablation.offsets")
+        self.ignores = ("dual", "ablation.time", "ablation.offsets", "extraction.courses")
 
     @property
     def sweeps(self) -> dict[str, float]:

@@ -5,9 +5,18 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
+from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8, UInt32
 
 from aetdice.errors import InputError
+
+
+class Courses(NamedTuple):
+    """Of mixture policies."""
+
+    of_steps: UInt8[Array, "*p steps"]
+    """The course that each step shows."""
+    chances: Float[Array, "*p courses"]
+    """How likely an episode is to keep to each."""
 
 
 class SampleWeights(NamedTuple):
@@ -16,6 +25,16 @@ class SampleWeights(NamedTuple):
     cdf: UInt32[Array, "*p steps"]
     loss_weights: Float[Array, "*p steps"] | None
     """None where every step drawn counts 1."""
+    courses: Courses | None = None
+    """None where policies are no mixtures."""
+
+    def counts(self, rows: Int[Array, " n"]) -> Float[Array, " n"]:
+        """How much each of these steps counts for one policy."""
+        return jnp.ones(rows.shape) if self.loss_weights is None else self.loss_weights[rows]
+
+    def courses_of(self, rows: Int[Array, " n"]) -> Int[Array, " n"] | None:
+        """The course that each of these steps shows one policy."""
+        return None if self.courses is None else self.courses.of_steps[rows].astype(jnp.int32)
 
     @property
     def of_twins(self) -> "SampleWeights":

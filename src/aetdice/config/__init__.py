@@ -131,10 +131,12 @@ class ExtractionConfig:
     """Share of the samples that are early steps of episodes, where their course is chosen."""
     dropout: float = 0.0
     """Share of a policy's hidden units left out of each update, against learning steps by heart."""
+    courses: int = 8
+    """At most so many courses of a mixture policy, where whole episodes of continuous states are weighed."""
 
     def __post_init__(self) -> None:
         settle(self, "extraction")
-        require(self, "extraction", ("steps", "batch"), AT_LEAST_ONE)
+        require(self, "extraction", ("steps", "batch", "courses"), AT_LEAST_ONE)
         require(self, "extraction", ("floor", "warm_up", "early_oversampling"), SHARE)
         require(self, "extraction", ("dropout",), BELOW_ONE)
 

@@ -25,12 +25,22 @@ def sample_actions(
     time: Int[Array, " n"],
     key: PRNGKeyArray,
     greedy: bool = False,
+    courses: Int[Array, " n"] | None = None,
 ) -> Shaped[Array, "n *a"]:
     """One action per row; pure. Every row draws from a key of its own."""
+    on = [] if courses is None else [courses]
     if greedy:
-        return jax.vmap(network.greedy)(observations, accrued, time)
+        return jax.vmap(network.greedy)(observations, accrued, time, *on)
     keys = jax.random.split(key, observations.shape[0])
-    return jax.vmap(network.sample)(observations, accrued, time, keys)
+    return jax.vmap(network.sample)(observations, accrued, time, keys, *on)
+
+
+@eqx.filter_jit
+def draw_courses(
+    network: PolicyNetwork, count: int, key: PRNGKeyArray, greedy: bool = False
+) -> Int[Array, " n"] | None:
+    """What new episodes of a mixture policy keep to; None for a policy that is no mixture."""
+    return jax.vmap(lambda key: network.draw_course(key, greedy=greedy))(jax.random.split(key, count))
 
 
 class VectorPolicy:
@@ -50,8 +60,10 @@ class VectorPolicy:
         coding: Coding | None = None,
     ) -> None:
         self._network, self._greedy = network, greedy
-        self._sessions = Sessions(interface_of(network.encoder), self._choose, count, transform, coding)
         self._key = jax.random.key(secrets.randbits(32) if seed is None else seed)
+        draw = self._draw if network.is_mixture else None
+        interface = interface_of(network.encoder)
+        self._sessions = Sessions(interface, self._choose, count, transform, coding, draw)
 
     @property
     def count(self) -> int:
@@ -96,10 +108,18 @@ class VectorPolicy:
         observations: Shaped[np.ndarray, "n o"],
         accrued: Float[np.ndarray, "n m"],
         time: Int[np.ndarray, " n"],
+        courses: Int[np.ndarray, " n"] | None,
     ) -> Shaped[np.ndarray, "n *a"]:
-        self._key, key = jax.random.split(self._key)
         seen, earned, now = jnp.asarray(observations), jnp.asarray(accrued), jnp.asarray(time)
-        return np.asarray(sample_actions(self._network, seen, earned, now, key, self._greedy))
+        on = None if courses is None else jnp.asarray(courses)
+        return np.asarray(sample_actions(self._network, seen, earned, now, self._next(), self._greedy, on))
+
+    def _draw(self, count: int) -> Int[np.ndarray, " n"]:
+        return np.asarray(draw_courses(self._network, count, self._next(), self._greedy))
+
+    def _next(self) -> PRNGKeyArray:
+        self._key, key = jax.random.split(self._key)
+        return key
 
 
 def interface_of(encoder: Encoder) -> Interface:

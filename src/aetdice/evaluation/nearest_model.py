@@ -54,10 +54,12 @@ class NearestModel:
         rng, key = np.random.default_rng(seed), jax.random.key(seed)
         state = self.initial[rng.integers(len(self.initial), size=count)]
         accrued = np.zeros((count, self.episodes.rewards.shape[1]))
+        courses = policy.draw_courses(count, jax.random.fold_in(key, self.horizon))
         going, unknown, steps = np.ones(count, bool), 0, 0
         for t in range(self.horizon):
             seen, earned = state.astype(np.float32), accrued.astype(np.float32)
-            action = np.asarray(policy.sample(seen, earned, t, jax.random.fold_in(key, t)))
+            now = jax.random.fold_in(key, t)
+            action = np.asarray(policy.sample(seen, earned, t, now, courses=courses))
             row, distance = self._nearest(state, action)
             steps, unknown = steps + int(going.sum()), unknown + int(np.sum(going & (distance > self.far)))
             accrued += np.where(going[:, None], self.episodes.rewards[row], 0)

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,15 @@ from numpy.typing import ArrayLike
 
 from aetdice.data import Coding, Transform, coding_from, transform_from
 from aetdice.errors import InputError
-from aetdice.evaluation.acting import VectorPolicy, sample_actions
+from aetdice.evaluation.acting import VectorPolicy, draw_courses, sample_actions
 from aetdice.files import read_arrays, write_arrays
 from aetdice.networks import Categorical, Encoder, GaussianMixture, Perceptron, PolicyHead, PolicyNetwork
 from aetdice.objectives import Objective, objective_from
 from aetdice_runner.checks import numbers
 
-FORMAT = 2
-READABLE = (1, 2)
-"""Format 1, of version 0.1, called Fourier features `waves` and `frequencies`."""
+FORMAT = 3
+READABLE = (1, 2, 3)
+"""Format 1, of version 0.1, called Fourier features `waves` and `frequencies`; 2 knew no mixtures."""
 OLD_FOURIER = 8
 Observation = ArrayLike | Mapping[str, Any]
 """Numbers; or, of a policy with a coding, numbers and categories, by place or by name."""
@@ -35,9 +36,10 @@ Action = int | Float[np.ndarray, " a"] | Any
 class Policy:
     """π(a | s, R_acc, t), on raw observations and rewards; every transform it needs is inside.
 
-    It acts three ways: `sample(observations, accrued, time, key)` is pure and batched;
-    `reset()`, `act(observation)` and `observe(reward)` remember one episode; `vectorised(count)`
-    remembers many. `details` names the objective it was trained for, its parameters and versions.
+    A mixture policy has several `courses` and keeps to one for a whole episode. It acts three ways:
+    `sample(observations, accrued, time, key)` is pure and batched; `reset()`, `act(observation)` and
+    `observe(reward)` remember one episode; `vectorised(count)` remembers many. `details` names the
+    objective it was trained for, its parameters and versions.
     """
 
     network: PolicyNetwork
@@ -72,8 +74,14 @@ class Policy:
         key: PRNGKeyArray,
         *,
         greedy: bool = False,
+        courses: Int[Array | np.ndarray, " n"] | None = None,
     ) -> Shaped[Array, "n *a"]:
-        """An action per row, from states, accrued (transformed) rewards and times; pure, so traceable."""
+        """An action per row, from states, accrued (transformed) rewards and times; pure, so traceable.
+
+        A mixture policy is told the `courses` that `draw_courses` drew for the rows' episodes.
+        """
+        if self.network.is_mixture and courses is None:
+            raise InputError("this is a mixture policy: give sample the courses that draw_courses has drawn")
         shown = jnp.asarray(observations)
         encoder, earned = self.network.encoder, jnp.asarray(accrued, jnp.float32)
         sizes = len(encoder.centre), len(encoder.accrued_range)
@@ -84,7 +92,21 @@ class Policy:
             )
         shown = shown.astype(jnp.float32 if encoder.sizes is None else jnp.int32)
         times = jnp.broadcast_to(jnp.asarray(time, jnp.int32), shown.shape[:1])
-        return sample_actions(self.network, shown, earned, times, key, greedy)
+        on = None if courses is None else jnp.asarray(courses, jnp.int32)
+        return sample_actions(self.network, shown, earned, times, key, greedy, on)
+
+    @property
+    def courses(self) -> tuple[float, ...]:
+        """How likely each course of a mixture policy is; a policy that is no mixture has one."""
+        return tuple(np.asarray(self.network.courses, float).tolist())
+
+    def draw_courses(self, count: int, key: PRNGKeyArray, *, greedy: bool = False) -> Int[Array, " n"] | None:
+        """What so many new episodes keep to; None for a policy that is no mixture."""
+        return draw_courses(self.network, count, key, greedy)
+
+    def on_course(self, course: int) -> "Policy":
+        """The policy of all episodes that keep to one course."""
+        return replace(self, network=self.network.on_course(course))
 
     def vectorised(self, count: int, *, seed: int | None = None, greedy: bool = False) -> VectorPolicy:
         """The policy in `count` episodes at once, each with its own memory."""
@@ -143,6 +165,7 @@ class Policy:
         arrays = {f"net{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(policy.net))}
         encoder, head = policy.encoder, policy.head
         arrays |= {"centre": encoder.centre, "spread": encoder.spread, "accrued_range": encoder.accrued_range}
+        arrays |= {"courses": policy.courses}
         description: dict[str, Any] = {
             "format": FORMAT,
             "layers": len(policy.net.weights),
@@ -211,10 +234,14 @@ def _rebuild(arrays: dict[str, Shaped[np.ndarray, "..."]], description: dict[str
     weights = tuple(jnp.asarray(arrays[f"net{i}"]) for i in range(layers))
     biases = tuple(jnp.asarray(arrays[f"net{i}"]) for i in range(layers, 2 * layers))
     sizes = (*(w.shape[0] for w in weights), weights[-1].shape[1])
-    blank = eqx.filter_eval_shape(PolicyNetwork, encoder, head, sizes[1:-1], jax.random.key(0))
+    courses = arrays.get("courses", np.ones(1, np.float32))
+    if courses.ndim != 1 or not courses.size or not np.all(courses >= 0) or not 0 < courses.sum() < np.inf:
+        raise ValueError("the courses of a policy have probabilities")
+    make = partial(PolicyNetwork, encoder, head, sizes[1:-1], courses=courses.size)
+    blank = eqx.filter_eval_shape(make, jax.random.key(0))
     if [leaf.shape for leaf in jax.tree.leaves(blank.net)] != [leaf.shape for leaf in (*weights, *biases)]:
         raise ValueError("its layers do not fit its encoder")
     net = eqx.tree_at(
         lambda p: (p.weights, p.biases), Perceptron(sizes, jax.random.key(0)), (weights, biases)
     )
-    return eqx.tree_at(lambda p: p.net, PolicyNetwork(encoder, head, sizes[1:-1], jax.random.key(0)), net)
+    return eqx.tree_at(lambda p: (p.net, p.courses), make(jax.random.key(0)), (net, courses / courses.sum()))

@@ -15,7 +15,7 @@ from aetdice.envs.batched import BatchedEnvironment
 from aetdice.envs.environment import Environment
 from aetdice.envs.transformed import TransformedBatch
 from aetdice.errors import InputError
-from aetdice.evaluation.acting import sample_actions
+from aetdice.evaluation.acting import draw_courses, sample_actions
 from aetdice.evaluation.policy import Policy
 from aetdice.networks import Categorical, GaussianMixture, PolicyHead, PolicyNetwork
 
@@ -48,14 +48,15 @@ def rollout_returns(
 
     def episode(key: PRNGKeyArray) -> Float[Array, " m"]:
         first, key = jax.random.split(key)
+        course = network.draw_course(jax.random.fold_in(first, 1), greedy=greedy)
 
         def step(carry: Any, time: Array) -> tuple[Any, None]:
             state, accrued, running, key = carry
             key, act_key, step_key = jax.random.split(key, 3)
             if greedy:
-                action = network.greedy(env.observe(state), accrued, time)
+                action = network.greedy(env.observe(state), accrued, time, course)
             else:
-                action = network.sample(env.observe(state), accrued, time, act_key)
+                action = network.sample(env.observe(state), accrued, time, act_key, course)
             state, reward, terminated = env.step(step_key, state, action)
             if transform is not None:
                 reward = transform(reward, env.observe(state))
@@ -165,10 +166,11 @@ def _batched_returns(
     observation, key = env.reset(count, own), jax.random.key(own)
     check_size(policy, observation[0].size)
     accrued, running = np.zeros((count, len(env.objectives))), np.ones(count, bool)
+    courses = draw_courses(policy.network, count, jax.random.fold_in(key, 1), greedy)
     for time in range(env.horizon):
         key, act_key = jax.random.split(key)
         shown, now = jnp.asarray(accrued, jnp.float32), jnp.full(count, time, jnp.int32)
-        action = sample_actions(policy.network, _device(observation), shown, now, act_key, greedy)
+        action = sample_actions(policy.network, _device(observation), shown, now, act_key, greedy, courses)
         observation, reward, terminated = env.step(np.asarray(action))
         accrued += np.where(running[:, None], reward, 0)
         running &= ~terminated

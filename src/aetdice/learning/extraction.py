@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, UInt32
+from jaxtyping import Float, Int, UInt32
 
-from aetdice.algorithms.sampling import SampleWeights, cumulative_shares, in_units
+from aetdice.algorithms import Weighing
+from aetdice.algorithms.sampling import Courses, SampleWeights, cumulative_shares, in_units
 from aetdice.config import ExtractionConfig, TrainingConfig
 from aetdice.data.device import DeviceData
 from aetdice.data.mapping import release, temporary
@@ -18,31 +19,53 @@ FIRST_PART = 1 / 25
 
 
 def sample_weights_for(
-    weights: Sequence[Float[Array, " steps"]], twins: int, data: DeviceData, config: TrainingConfig
+    weighings: Sequence[Weighing], twins: int, data: DeviceData, config: TrainingConfig, courses: int = 1
 ) -> SampleWeights:
     """What every policy learns from: a share `floor` as the behaviour has it, the rest by its weights.
 
     D2 of docs/paper.md: steps are drawn in proportion to w instead of weighting uniform draws.
     π(a|s̃) is the same for any factor of w that depends on s̃ alone, so the mass that time steps
-    conserve may be corrected before, and early steps be drawn more often. Twins see the plain data.
+    conserve may be corrected before, and early steps be drawn more often. Twins see the plain data, and
+    have one course.
     """
     extraction = config.extraction
     behaviour = np.asarray(data.behaviour, np.float64)
     behaviour /= behaviour.sum()
     shares = [behaviour] * twins
-    for mass in reversed(weights):
-        own = np.asarray(mass, np.float64)
+    for weighing in reversed(weighings):
+        own = np.asarray(weighing.weights, np.float64)
         total = own.sum()
         _check_total(total)
         shares.insert(0, (1 - extraction.floor) * own / total + extraction.floor * behaviour)
+    shown = None if courses == 1 else _courses(weighings, shares, data, courses)
     if extraction.early_oversampling:
         time = np.asarray(data.steps.time)
         shares = [oversample_early(share, time, extraction.early_oversampling) for share in shares]
     if not config.ablation.weighted_loss:
-        return SampleWeights(jnp.asarray(np.stack([cumulative_shares(share) for share in shares])), None)
+        cdfs = np.stack([cumulative_shares(share) for share in shares])
+        return SampleWeights(jnp.asarray(cdfs), None, shown)
     plain = cumulative_shares(behaviour)
     relative = np.stack([share / np.maximum(behaviour, 1e-300) for share in shares])
-    return SampleWeights(jnp.asarray(np.stack([plain] * len(shares))), jnp.asarray(relative, jnp.float32))
+    plainly = jnp.asarray(np.stack([plain] * len(shares)))
+    return SampleWeights(plainly, jnp.asarray(relative, jnp.float32), shown)
+
+
+def _courses(
+    weighings: Sequence[Weighing],
+    shares: Sequence[Float[np.ndarray, " steps"]],
+    data: DeviceData,
+    courses: int,
+) -> Courses:
+    """What each policy's steps show, and how likely its episodes are to begin on each course."""
+    plain = np.zeros(data.steps.count, np.uint8)
+    known = [plain if each.courses is None else np.asarray(each.courses, np.uint8) for each in weighings]
+    known += [plain] * (len(shares) - len(known))
+    first = np.asarray(data.initial)
+    counts = [
+        np.bincount(course[first], share[first], courses) for course, share in zip(known, shares, strict=True)
+    ]
+    chances = np.stack([count / count.sum() for count in counts])
+    return Courses(jnp.asarray(np.stack(known)), jnp.asarray(chances, jnp.float32))
 
 
 def oversample_early(

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from aetdice.algorithms import Algorithm
+from aetdice.algorithms.episode_weighting import EpisodeWeighting
 from aetdice.config import NetworkConfig, TrainingConfig
 from aetdice.data import Episodes, augment
 from aetdice.data.device import DeviceData, to_device, with_segments
@@ -152,6 +153,17 @@ def encoder_of_values(encoder: Encoder, network: NetworkConfig) -> Encoder:
     """The policies' encoder with what ν, or the values of ESR-IQL, see differently."""
     fourier = network.value_fourier or encoder.fourier
     return replace(encoder, spread=encoder.spread / network.value_gain, fourier=fourier)
+
+
+def courses_for(dataset: Episodes, algorithm: Algorithm) -> int:
+    """How many courses a policy may have.
+
+    Several where whole episodes of continuous states are weighed: where two kinds of them pass near each
+    other, a policy without a course would choose between them anew at every step.
+    """
+    if not isinstance(algorithm, EpisodeWeighting) or has_discrete_observations(dataset):
+        return 1
+    return algorithm.courses
 
 
 def head_for(dataset: Episodes, network: NetworkConfig) -> PolicyHead:

@@ -22,6 +22,7 @@ from aetdice.learning.evidence import Evidence
 from aetdice.learning.inputs import (
     actions_of,
     check_settings,
+    courses_for,
     encoder_for,
     head_for,
     held_share,
@@ -72,6 +73,8 @@ class Setup(NamedTuple):
     """Which policy is each member's twin."""
     encoder: Encoder
     head: PolicyHead
+    courses: int
+    """That policies have at most."""
     training: DeviceData
     held_out: DeviceData | None
     probe: DeviceData
@@ -147,6 +150,7 @@ def set_up(
             config.network,
         ),
         head=head_for(everything if training.actions else dataset, config.network),
+        courses=courses_for(dataset, learner),
         training=training,
         held_out=None if kept is None else onto_device(kept, horizon, learner, model=recorded),
         probe=probe,

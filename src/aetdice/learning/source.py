@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -19,6 +19,14 @@ from aetdice.learning.extraction import sample_weights_for, stored_cdf
 from aetdice.learning.population import member, stack, train_policies, train_values
 from aetdice.learning.setup import Setup
 from aetdice.learning.streaming import Reader
+
+
+class Sample(NamedTuple):
+    """Steps, how much each counts, and the course that each shows of a mixture."""
+
+    steps: Steps
+    counts: Float[Array, " samples"]
+    courses: Int[Array, " samples"] | None
 
 
 class Source(abc.ABC):
@@ -44,6 +52,11 @@ class Source(abc.ABC):
     def sample_weights(self, weighings: Sequence[Any]) -> Any:
         """What every policy learns from, the twins' at the end."""
 
+    def with_courses(self, states: CloningState, weights: Any) -> CloningState:
+        """The policies, told how likely each of their courses is; these have one."""
+        del weights
+        return states
+
     @abc.abstractmethod
     def train_policies(
         self, states: CloningState, weights: Any, steps: Int[Array, " chunk"], until: int, *, plain: bool
@@ -51,10 +64,8 @@ class Source(abc.ABC):
         """A chunk of cloning updates; on `plain` data all learn from what twins do."""
 
     @abc.abstractmethod
-    def sample(
-        self, weights: Any, index: int, key: PRNGKeyArray, count: int
-    ) -> tuple[Steps, Float[Array, " count"]]:
-        """Steps as a policy learns from them, and how much each counts."""
+    def sample(self, weights: Any, index: int, key: PRNGKeyArray, count: int) -> Sample:
+        """Steps as a policy learns from them."""
 
     @abc.abstractmethod
     def close(self) -> None:
@@ -82,9 +93,12 @@ class Resident(Source):
 
     def sample_weights(self, weighings: Sequence[Any]) -> SampleWeights:
         setup = self.setup
-        return sample_weights_for(
-            [each.weights for each in weighings], setup.twin_count, setup.training, setup.config
-        )
+        return sample_weights_for(weighings, setup.twin_count, setup.training, setup.config, setup.courses)
+
+    def with_courses(self, states: CloningState, weights: Any) -> CloningState:
+        if weights.courses is None:
+            return states
+        return eqx.tree_at(lambda s: s.policy.courses, states, weights.courses.chances)
 
     def train_policies(
         self, states: CloningState, weights: Any, steps: Int[Array, " chunk"], until: int, *, plain: bool
@@ -101,13 +115,10 @@ class Resident(Source):
             setup.config.extraction,
         )
 
-    def sample(
-        self, weights: Any, index: int, key: PRNGKeyArray, count: int
-    ) -> tuple[Steps, Float[Array, " count"]]:
+    def sample(self, weights: Any, index: int, key: PRNGKeyArray, count: int) -> Sample:
         own = member(weights, index)
         rows = sample_rows(own.cdf, key, count)
-        counts = jnp.ones(count) if own.loss_weights is None else own.loss_weights[rows]
-        return self.setup.training.steps.take(rows), counts
+        return Sample(self.setup.training.steps.take(rows), own.counts(rows), own.courses_of(rows))
 
     def close(self) -> None:
         pass
@@ -146,10 +157,8 @@ class Streamed(Source):
             states, cdfs, setup.policy_rates, setup.policy_seeds, steps, until, setup.config.extraction
         )
 
-    def sample(
-        self, weights: Any, index: int, key: PRNGKeyArray, count: int
-    ) -> tuple[Steps, Float[Array, " count"]]:
-        return self.reader.sample(weights[index], key, count), jnp.ones(count)
+    def sample(self, weights: Any, index: int, key: PRNGKeyArray, count: int) -> Sample:
+        return Sample(self.reader.sample(weights[index], key, count), jnp.ones(count), None)
 
     def close(self) -> None:
         self.reader.close()

@@ -12,14 +12,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, UInt8
+from jaxtyping import Float, Int, UInt8
 from threadpoolctl import threadpool_limits
 
 from aetdice.algorithms import Weighing
 from aetdice.algorithms.cloning import CloningState, cloning_loss
 from aetdice.algorithms.streamed import StoredWeighing
 from aetdice.data import Transform
-from aetdice.data.device import Steps
 from aetdice.errors import InputError
 from aetdice.evaluation import Policy
 from aetdice.files import versions
@@ -36,7 +35,7 @@ from aetdice.learning.population import (
 )
 from aetdice.learning.run import Member
 from aetdice.learning.setup import Setup
-from aetdice.learning.source import Source, source_of, weighings
+from aetdice.learning.source import Sample, Source, source_of, weighings
 from aetdice.learning.verdict import judge
 from aetdice.networks import PolicyNetwork
 from aetdice.objectives import Objective, objective_record
@@ -77,7 +76,9 @@ def start(setup: Setup, checkpointing: Checkpointing[TrainingState]) -> Training
             values = source.start(values)
         fresh = TrainingState(
             values,
-            start_policies(setup.encoder, setup.head, setup.config.network.hidden, setup.policy_seeds),
+            start_policies(
+                setup.encoder, setup.head, setup.config.network.hidden, setup.policy_seeds, setup.courses
+            ),
             value_step=jnp.zeros((), jnp.int32),
             finished=jnp.zeros((), jnp.int32),
             cloning_step=jnp.zeros((), jnp.int32),
@@ -98,6 +99,7 @@ def train_members(
         state = _finish_stage(state, setup, source, checkpointing)
         weighed = source.weigh(state.values)
         weights = source.sample_weights(weighed)
+        state = state._replace(policies=source.with_courses(state.policies, weights))
         state = _cloning_stage(state, setup, source, weights, checkpointing)
         held = weighed if setup.held_out is None else weighings(setup, state.values, setup.held_out)
         return [
@@ -194,13 +196,13 @@ def _member(
     index: int,
     weighing: Weighing | StoredWeighing,
     held_out: Weighing | StoredWeighing,
-    seen: tuple[Steps, Float[Array, " samples"]],
+    seen: Sample,
     transform: Transform | None,
 ) -> Member:
     policy, twin = (member(state.policies, i).policy for i in (index, setup.twins[index]))
     held = {f"held_out_{name}": held_out.metrics[name] for name in HELD_OUT if name in held_out.metrics}
     diagnostics: dict[str, Any] = {name: value.tolist() for name, value in (weighing.metrics | held).items()}
-    diagnostics["distance_to_twin"] = float(_distance(policy, twin, *seen))
+    diagnostics["distance_to_twin"] = float(_distance(policy, twin, seen))
     choice = setup.choices[index]
     objective: Objective = choice["objective"]
     params = {"algorithm": setup.name, **choice, "objective": objective.short_name}
@@ -210,7 +212,8 @@ def _member(
         "params": params,
         "versions": versions(),
     }
-    acting, cloned = Policy(policy, details, transform), Policy(twin, {**details, "twin": True}, transform)
+    acting = Policy(policy.simplified(), details, transform)
+    cloned = Policy(twin.simplified(), {**details, "twin": True}, transform)
     diagnostics |= setup.evidence.of_twin(cloned)
     diagnostics |= setup.evidence.of_policy(acting, objective, diagnostics, setup.algorithm.ends)
     return Member(
@@ -224,8 +227,6 @@ def _member(
 
 
 @eqx.filter_jit
-def _distance(
-    policy: PolicyNetwork, twin: PolicyNetwork, steps: Steps, counts: Float[Array, " steps"]
-) -> Float[Array, ""]:
+def _distance(policy: PolicyNetwork, twin: PolicyNetwork, seen: Sample) -> Float[jax.Array, ""]:
     """E[log π - log π_twin] over what a policy learns from: 0 where the two agree."""
-    return cloning_loss(twin, steps, counts) - cloning_loss(policy, steps, counts)
+    return cloning_loss(twin, seen.steps, seen.counts) - cloning_loss(policy, *seen)

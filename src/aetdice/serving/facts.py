@@ -26,6 +26,7 @@ def policy_facts(
         "observation": _told(policy),
         "accrued": len(policy.network.encoder.accrued_range),
         "action": _said(policy),
+        "courses": np.asarray(policy.network.courses, np.float32).tolist(),
         "coding": None if policy.coding is None else policy.coding.record(),
         "transform": None if policy.transform is None else policy.transform.record(),
         "details": policy.details,

@@ -51,10 +51,15 @@ def load_onnx() -> Any:
 
 
 def network_model(network: PolicyNetwork) -> Any:
-    """(observations, accrued, time) ↦ the outputs of the head, as an ONNX model."""
+    """(observations, accrued, time) ↦ the outputs of the head, as an ONNX model.
+
+    A mixture is also told its course.
+    """
     build = GraphBuilder()
     kinds = build.onnx.TensorProto
     features = _encode(build, network.encoder)
+    if network.is_mixture:
+        features = build.add("Concat", features, _course(build, len(network.courses)), axis=1)
     outputs = _perceive(build, network.net, features)
     shapes = _finish(build, network, outputs)
     encoder, info = network.encoder, build.onnx.helper.make_tensor_value_info
@@ -64,6 +69,7 @@ def network_model(network: PolicyNetwork) -> Any:
         ),
         info("accrued", kinds.FLOAT, ["n", len(encoder.accrued_range)]),
         info("time", kinds.INT32, ["n"]),
+        *([info("course", kinds.INT32, ["n"])] if network.is_mixture else []),
     ]
     given = [info(name, kinds.FLOAT, ["n", *shape]) for name, shape in shapes.items()]
     graph = build.onnx.helper.make_graph(build.nodes, "policy", told, given, build.constants)
@@ -82,6 +88,14 @@ def _encode(build: GraphBuilder, encoder: Encoder) -> str:
         share = _divide(build, elapsed, encoder.horizon)
         parts += _fourier(build, build.add("Unsqueeze", share, build.numbers(1)), 1, encoder.fourier)
     return str(build.add("Concat", *parts, axis=1))
+
+
+def _course(build: GraphBuilder, count: int) -> str:
+    """An indicator per course."""
+    course = build.add("Cast", "course", to=build.onnx.TensorProto.INT64)
+    return str(
+        build.add("OneHot", course, build.numbers(count), build.constant(np.array([0, 1], np.float32)))
+    )
 
 
 def _divide(build: GraphBuilder, x: str, divisor: Any) -> str:

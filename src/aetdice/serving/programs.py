@@ -1,8 +1,8 @@
 """A policy as programs that JAX alone can load: `jax.export`, for batches of any size.
 
 The file is a ZIP of four serialised programs and `facts.json`. `outputs` holds the weights and maps
-observations, accrued rewards and times to the outputs of the network; `log_probability` (of actions),
-`sample` (with the data of a key) and `greedy` go on from there.
+observations, accrued rewards, times and, of a mixture policy, courses to the outputs of the network;
+`log_probability` (of actions), `sample` (with the data of a key) and `greedy` go on from there.
 """
 
 import contextlib
@@ -60,9 +60,12 @@ def _programs(policy: Policy) -> dict[str, export.Exported]:
     (n,) = export.symbolic_shape("n")
 
     def outputs(
-        observations: Shaped[Array, "n o"], accrued: Float[Array, "n m"], time: Int[Array, " n"]
+        observations: Shaped[Array, "n o"],
+        accrued: Float[Array, "n m"],
+        time: Int[Array, " n"],
+        *course: Int[Array, " n"],
     ) -> Float[Array, "n k"]:
-        return jax.vmap(network.outputs)(observations, accrued, time)
+        return jax.vmap(network.outputs)(observations, accrued, time, *course)
 
     def log_probability(outputs: Float[Array, "n k"], actions: Shaped[Array, "n *a"]) -> Float[Array, " n"]:
         return jax.vmap(head.log_probability)(outputs, actions)
@@ -78,6 +81,7 @@ def _programs(policy: Policy) -> dict[str, export.Exported]:
         shape((n, len(encoder.centre)), jnp.float32 if encoder.sizes is None else jnp.int32),
         shape((n, len(encoder.accrued_range)), jnp.float32),
         shape((n,), jnp.int32),
+        *([shape((n,), jnp.int32)] if network.is_mixture else []),
     )
     given = shape((n, head.outputs), jnp.float32)
     size = len(head.low) if isinstance(head, GaussianMixture) else 0
