@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.training import TINY, leaves, parameters, tiny_episodes, tiny_run
 
 from aetdice import InputError, TrainingConfig, augment
+from aetdice.algorithms import Weighing
 from aetdice.algorithms.cloning import drop_units
 from aetdice.algorithms.sampling import cumulative_shares, sample_rows
 from aetdice.data.device import to_device
@@ -83,7 +84,7 @@ def sample_weights(ratios, floor=0.01, weighted_loss=False, early=0.0):
         "extraction.early_oversampling": early,
         "ablation.weighted_loss": weighted_loss,
     }
-    return sample_weights_for([balanced], 1, DATA, TrainingConfig().adapted(settings))
+    return sample_weights_for([Weighing(balanced, {})], 1, DATA, TrainingConfig().adapted(settings))
 
 
 def shares(weights, policy=0):

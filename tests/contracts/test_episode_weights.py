@@ -19,7 +19,7 @@ from aetdice.learning.setup import readable
 from aetdice.objectives import DIVERGENCES, in_float64
 
 RETURNS = np.random.default_rng(0).uniform(0, 8, (60, 2)).round(1)
-BLANK = EpisodeState(jnp.zeros(()), jnp.zeros(2), jnp.ones(()))
+BLANK = EpisodeState(jnp.zeros(()), jnp.zeros(2), jnp.ones(()), jnp.zeros((8, 2)))
 """Whatever it is before the program is solved."""
 OBJECTIVES = {"esr": esr(), "bsr": bsr(0.5), "ser": ser(), "linear": lsr((0.3, 0.7)), "convex": convex()}
 

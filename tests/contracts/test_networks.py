@@ -247,7 +247,7 @@ def test_policy_with_a_flipped_byte_is_refused(acting, tmp_path):
         ("description", lambda old: np.frombuffer(b"{broken", np.uint8)),
         (
             "description",
-            lambda old: np.frombuffer(old.tobytes().replace(b'"format": 2', b'"format": 9'), np.uint8),
+            lambda old: np.frombuffer(old.tobytes().replace(b'"format": 3', b'"format": 9'), np.uint8),
         ),
         (
             "description",

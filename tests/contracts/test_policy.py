@@ -322,7 +322,7 @@ def test_what_is_no_policy_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda d: d.update(format=3),
+        lambda d: d.update(format=9),
         lambda d: d.pop("encoder"),
         lambda d: d.update(head={"actions": 7}),
         lambda d: d["encoder"].update(fourier=5),

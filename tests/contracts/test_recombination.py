@@ -6,6 +6,7 @@ from support.problems import random_tables, uniform_episodes
 from support.training import TINY, deterministic_momdp, tiny_episodes
 
 from aetdice import Episode, Episodes, TrainingConfig, bsr, esr, load_dataset, ser, train
+from aetdice.algorithms import Weighing
 from aetdice.algorithms.dice import Dice
 from aetdice.algorithms.episode_weighting import EpisodeWeighting
 from aetdice.data.noise import chance_share
@@ -200,7 +201,7 @@ def test_twins_clone_what_was_recorded_and_nothing_that_was_joined():
     own = {"algorithm": "aetdice", "horizon": 24, "learning_rate": 1e-3, "seed": 0}
     setup = set_up(data, [esr()], sweeps={}, config=TINY.without(("iql",)), **own)
     assert setup.training.recorded == data.steps < setup.training.steps.count
-    shares = sample_weights_for([setup.training.steps.weight], 1, setup.training, TINY)
+    shares = sample_weights_for([Weighing(setup.training.steps.weight, {})], 1, setup.training, TINY)
     twin = np.diff(np.asarray(shares.cdf[-1], np.int64), prepend=0)
     assert not np.any(twin[data.steps + 1 :])
     np.testing.assert_allclose(twin[: data.steps], 2.0**32 / data.steps, rtol=1e-3)

@@ -45,5 +45,8 @@ class Always(Policy):
     def __init__(self, action: float) -> None:
         self.action = action
 
-    def sample(self, observations, accrued, time, key, *, greedy=False):
+    def draw_courses(self, count, key, *, greedy=False):
+        return None
+
+    def sample(self, observations, accrued, time, key, *, greedy=False, courses=None):
         return jnp.full(len(observations), self.action)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Shaped
+from scipy.special import logsumexp
 
 from aetdice.evaluation import Policy
 from aetdice.networks import Categorical, PolicyNetwork
@@ -133,8 +134,39 @@ class ContinuousActing(Acting):
         return np.concatenate(parts)[: len(states.time)]
 
 
+class MixtureActing(Acting):
+    """A mixture policy: rows of a rollout draw a course at time 0 and keep to it.
+
+    Asked for single states, it answers as if every course were as likely there as at the start.
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self.chances = np.array(policy.courses)
+        self.courses = [acting_of(policy.on_course(c)) for c in range(len(self.chances))]
+        self._kept = np.zeros(0, int)
+
+    def choices(
+        self, states: Augmented, seed: int
+    ) -> tuple[Shaped[np.ndarray, "n k *a"], Float[np.ndarray, "n k"]]:
+        each = [acting.choices(states, seed) for acting in self.courses]
+        chances = [chance * own for chance, (_, own) in zip(self.chances, each, strict=True)]
+        return np.concatenate([actions for actions, _ in each], axis=1), np.concatenate(chances, axis=1)
+
+    def likelihood(self, states: Augmented, actions: Shaped[np.ndarray, "n *a"]) -> Float[np.ndarray, " n"]:
+        each = np.stack([acting.likelihood(states, actions) for acting in self.courses])
+        return logsumexp(each, axis=0, b=self.chances[:, None])
+
+    def sample(self, states: Augmented, rng: np.random.Generator) -> Shaped[np.ndarray, "n *a"]:
+        if not states.time.any():
+            self._kept = rng.choice(len(self.chances), len(states.time), p=self.chances)
+        drawn = np.stack([acting.sample(states, rng) for acting in self.courses])
+        return drawn[self._kept, np.arange(len(self._kept))]
+
+
 def acting_of(policy: Policy) -> Acting:
     """How estimators ask a policy."""
+    if policy.network.is_mixture:
+        return MixtureActing(policy)
     if isinstance(policy.network.head, Categorical):
         return NetworkActing(policy)
     return ContinuousActing(policy)

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from aetdice.data import Episodes, transform_episodes
 from aetdice.data.successors import number_rows
 from aetdice.errors import InputError
-from aetdice.estimation.acting import Acting, acting_of
+from aetdice.estimation.acting import Acting, MixtureActing, acting_of
 from aetdice.estimation.checks import (
     CAUTION,
     model_errors,
@@ -222,8 +222,8 @@ def _is_tabular(recording: Recording) -> bool:
 def _opinions(
     recording: Recording, acting: Acting, behaviour: Acting | None, seed: int, tabular: bool
 ) -> list[Opinion]:
-    """On so many episodes as can be heard in reasonable time."""
-    if not tabular and recording.horizon > LONGEST:
+    """On so many episodes as can be heard in reasonable time; none on what a single state does not tell."""
+    if isinstance(acting, MixtureActing) or (not tabular and recording.horizon > LONGEST):
         return []
     part = _some_of(recording.episodes, MOST_STEPS, seed)
     if part is not recording.episodes:

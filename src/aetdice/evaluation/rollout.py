@@ -144,11 +144,20 @@ def check_size(policy: Policy, size: int) -> None:
 def sample_returns_of(
     policies: Sequence[Policy], env: Environment, episodes: int, seed: int
 ) -> list[Float[np.ndarray, "episodes m"]]:
-    """Of every policy as `sample_returns` has it, in one program; the policies share their shape."""
+    """Of every policy as `sample_returns` has it; those that share their shape in one program."""
     for policy in policies:
         check_fits(policy, env)
-    together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *(policy.network for policy in policies))
-    return list(np.asarray(_rollouts(together, env, episodes, jax.random.key(seed))))
+    alike: dict[Any, list[int]] = {}
+    for index, policy in enumerate(policies):
+        leaves, form = jax.tree.flatten(policy.network)
+        alike.setdefault((form, *(np.shape(leaf) for leaf in leaves)), []).append(index)
+    found: dict[int, Float[np.ndarray, "episodes m"]] = {}
+    for group in alike.values():
+        networks = [policies[index].network for index in group]
+        together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *networks)
+        returns = np.asarray(_rollouts(together, env, episodes, jax.random.key(seed)))
+        found |= dict(zip(group, returns, strict=True))
+    return [found[index] for index in range(len(policies))]
 
 
 @eqx.filter_jit
