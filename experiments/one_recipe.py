@@ -63,10 +63,10 @@ def measure(case: str, seeds: list[int]) -> list[dict[str, Any]]:
     objectives = {label: bsr(a, threshold=env.utility_threshold) for label, a in ALPHAS.items()}
     run = train(dataset, list(objectives.values()), seed=seeds, progress=False)
     space, rows = space_of(env), []
-    for i, (label, objective) in enumerate(objectives.items()):
+    for (label, objective), selection in zip(objectives.items(), run.selections, strict=True):
         recorded = best_mixture(objective, dataset.returns).value
         best = recorded if space is None else solve(space, objective, check=False).value
-        members = range(i * len(seeds), (i + 1) * len(seeds))
+        members = run.seeds_of(selection)
         scores = [run.evaluate(env, EPISODES, member=member) for member in members]
         rows.append(
             {
