@@ -1,6 +1,8 @@
 """`train(dataset, objective)` with nothing set, on data and seeds that no setting was chosen on.
 
     python experiments/one_recipe.py --out RESULT.json
+    python experiments/one_recipe.py --out RESULT.json --algorithm episode-weighting
+    python experiments/one_recipe.py --out RESULT.json --effort thorough --cases "three goals, data seed 5"
 
 Fair-Taxi with two data seeds, another layout and the log in shifts, the mazes with other data seeds and
 another map, each for ESR, BSR(0.5) and SER; training seeds 10, 11, 12. The reference is the exact optimum
@@ -45,23 +47,26 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--cases", nargs="+", default=list(CASES))
     parser.add_argument("--seed", type=int, nargs="+", default=[10, 11, 12])
+    parser.add_argument("--algorithm", default="aetdice", choices=("aetdice", "episode-weighting"))
+    parser.add_argument("--effort", default="standard", choices=("quick", "standard", "thorough"))
     arguments = parser.parse_args()
     known = json.loads(arguments.out.read_text(encoding="utf-8"))["rows"] if arguments.out.exists() else []
+    how = {"algorithm": arguments.algorithm, "effort": arguments.effort}
     for case in arguments.cases:
-        if any(row["case"] == case for row in known):
+        if any({**row, "case": case, **how} == row for row in known):
             continue
-        known += measure(case, arguments.seed)
+        known += measure(case, arguments.seed, how)
         facts = {"commit": code_commit(), "date": datetime.date.today().isoformat(), "versions": versions()}
         device = jax.devices()[0].device_kind
         write_json(arguments.out, {"rows": known, "episodes": EPISODES, "device": device, **facts})
 
 
-def measure(case: str, seeds: list[int]) -> list[dict[str, Any]]:
+def measure(case: str, seeds: list[int], how: dict[str, Any]) -> list[dict[str, Any]]:
     name, options = CASES[case]
     dataset = load_dataset(name, **options)
     env = make_env(name, **{key: value for key, value in options.items() if key not in ("seed", "quality")})
     objectives = {label: bsr(a, threshold=env.utility_threshold) for label, a in ALPHAS.items()}
-    run = train(dataset, list(objectives.values()), seed=seeds, progress=False)
+    run = train(dataset, list(objectives.values()), seed=seeds, progress=False, **how)
     space, rows = space_of(env), []
     for (label, objective), selection in zip(objectives.items(), run.selections, strict=True):
         recorded = best_mixture(objective, dataset.returns).value
@@ -71,6 +76,7 @@ def measure(case: str, seeds: list[int]) -> list[dict[str, Any]]:
         rows.append(
             {
                 "case": case,
+                **how,
                 "objective": label,
                 "scores": [each.policy.score for each in scores],
                 "twins": [each.twin.score for each in scores],
@@ -81,6 +87,8 @@ def measure(case: str, seeds: list[int]) -> list[dict[str, Any]]:
                 "claimed": [run.members[member].diagnostics["claimed_value"] for member in members],
                 "joined_share": [run.members[member].diagnostics.get("joined_share") for member in members],
                 "trusted": [run.members[member].verdict.trusted for member in members],
+                "sample_size": run.members[members[0]].params.get("sample_size"),
+                "chosen": dict(run.chosen),
                 "seeds": seeds,
                 "seconds": run.seconds,
             }

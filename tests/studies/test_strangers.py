@@ -19,10 +19,11 @@ from aetdice.studies.strangers.finite import finite_problem
 from aetdice.studies.strangers.mazes import FARTHEST, NEAREST, draw_map
 from aetdice.studies.strangers.problem import ALPHAS, DEVELOPMENT, HELD_BACK, fair_objectives, half_of
 from aetdice.studies.strangers.report import CLASSES, confusion, kind_of, overview
-from aetdice.studies.strangers.suite import FULL, QUICK, closed, part_of, problems
+from aetdice.studies.strangers.suite import FULL, closed, part_of, problems
 from aetdice.studies.strangers.taxis import Layout, draw_layout
 
 ESR = bsr(0.0)
+HALVES = (DEVELOPMENT, HELD_BACK)
 
 
 def test_the_split_is_fixed_by_the_name_alone():
@@ -30,17 +31,18 @@ def test_the_split_is_fixed_by_the_name_alone():
     assert half_of("taxi-1") == half_of("swimmer") == HELD_BACK
 
 
-def test_every_problem_has_its_own_name_and_quick_is_the_development_half():
-    names = [part.name for part in parts_of(STUDIES["strangers"](False))]
-    assert len(set(names)) == len(names) == len(problems(FULL)) < 40
-    quick = [part.name for part in parts_of(STUDIES["strangers"](True))]
-    assert quick == [name for name in names if name.startswith("development-")]
-    assert all(each.part in names and each.half == DEVELOPMENT for each in problems(QUICK))
-    assert {each.family for each in problems(QUICK)} == {each.family for each in problems(FULL)}
+def test_every_problem_has_its_own_name_and_every_family_is_in_both_halves():
+    full, quick = (parts_of(STUDIES["strangers"](short)) for short in (False, True))
+    names = [part.name for part in full]
+    assert len(set(names)) == len(names) == len(problems()) < 40
+    assert [part.name for part in quick] == names
+    assert {tuple(part.facts["seeds"]) for part in quick} == {(0,)}
+    families = {half: {each.family for each in problems() if each.half == half} for half in HALVES}
+    assert families[DEVELOPMENT] == families[HELD_BACK]
 
 
 def test_what_a_part_depends_on_fits_into_a_file():
-    for problem in problems(FULL):
+    for problem in problems():
         facts = part_of(problem, FULL).facts
         assert json.loads(json.dumps(facts))["half"] == problem.half
 
@@ -48,8 +50,7 @@ def test_what_a_part_depends_on_fits_into_a_file():
 def test_the_command_line_lists_the_parts(capsys):
     main(["reproduce", "strangers", "--quick", "--list"])
     listed = capsys.readouterr().out.split()
-    assert "development-taxi-0" in listed
-    assert not any(name.startswith("held-back") for name in listed)
+    assert {"development-taxi-0", "held-back-taxi-1"} <= set(listed)
 
 
 # Layouts.
@@ -145,7 +146,7 @@ def test_what_cannot_be_done_here_is_left_out_and_said(monkeypatch, shown, tmp_p
     monkeypatch.setattr(importlib.util, "find_spec", lambda module: None if module == "mujoco" else module)
     study = STUDIES["strangers"](True)
     assert "development-hopper" not in [part.name for part in study.parts]
-    words = "Left out: hopper; they need pip install 'aetdice[mujoco]'."
+    words = "Left out: hopper, swimmer; they need pip install 'aetdice[mujoco]'."
     assert words in shown(study, {}, tmp_path)
     assert words in (tmp_path / "tables.md").read_text()
 
@@ -164,7 +165,7 @@ def test_a_policy_that_is_its_own_twin_closes_nothing(monkeypatch, tmp_path):
     monkeypatch.setattr(suite, "train", stub)
     made = random_momdp(np.random.default_rng(2), 3, 2, 3)
     problem = finite_problem("tiny", "random MOMDP", fair_objectives(), lambda: made, {"size": 3}, "random")
-    effort = suite.Effort((4, 5), 0.02, (DEVELOPMENT,))
+    effort = suite.Effort((4, 5), 0.02)
     found = complete([part_of(problem, effort)], tmp_path)[problem.part]
     cells = found["cells"]
     assert [(c["objective"], c["seed"]) for c in cells] == list(itertools.product(ALPHAS, (4, 5)))

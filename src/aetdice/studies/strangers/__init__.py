@@ -13,7 +13,7 @@ from aetdice.studies.study import Study
 
 
 def study(quick: bool) -> Study:
-    """Quick: the development half, one seed, half the data."""
+    """Quick: one seed."""
     effort = QUICK if quick else FULL
-    parts = tuple(part_of(problem, effort) for problem in problems(effort))
-    return Study("strangers", (), parts=parts, overview=partial(overview, notes=left_out(effort)))
+    parts = tuple(part_of(problem, effort) for problem in problems())
+    return Study("strangers", (), parts=parts, overview=partial(overview, notes=left_out()))

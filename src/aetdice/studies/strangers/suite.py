@@ -1,9 +1,8 @@
 """All problems, and how one is measured: trained with nothing set, beside its reference."""
 
 import functools
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,36 +13,34 @@ from aetdice.objectives import in_float64
 from aetdice.report.progress import Progress
 from aetdice.studies.parts import Part
 from aetdice.studies.strangers import bodies, chance, mazes, mo_gym, reaching, taxis
-from aetdice.studies.strangers.problem import DEVELOPMENT, HELD_BACK, Problem, World, seed_of
+from aetdice.studies.strangers.problem import Problem, World, seed_of
 
 FAMILIES = (taxis, mazes, mo_gym, chance, reaching, bodies)
 LEAST_GAP = 1e-3
 """Relative to 1 + |best|: where the twin is so near to the reference, there is nothing to close."""
 
 
-@dataclass(frozen=True)
-class Effort:
-    """How much of the suite to do."""
+class Effort(NamedTuple):
+    """How much to do of every problem."""
 
     seeds: tuple[int, ...]
-    share: float
-    """Of the episodes of every dataset."""
-    halves: tuple[str, ...]
+    share: float = 1.0
+    """Of the episodes of its dataset."""
 
 
-FULL = Effort((0, 1, 2), 1.0, (DEVELOPMENT, HELD_BACK))
-QUICK = Effort((0,), 0.5, (DEVELOPMENT,))
+FULL = Effort((0, 1, 2))
+QUICK = Effort((0,))
 
 
-def problems(effort: Effort = FULL) -> list[Problem]:
-    """Those of the effort's halves that can be done with what is installed."""
-    return [each for each in _listed(effort) if each.extra is None or each.extra.installed]
+def problems() -> list[Problem]:
+    """Those that can be done with what is installed."""
+    return [each for each in _listed() if each.extra is None or each.extra.installed]
 
 
-def left_out(effort: Effort) -> list[str]:
+def left_out() -> list[str]:
     """A sentence for every extra that is missing."""
     missing: dict[str, list[str]] = {}
-    for each in _listed(effort):
+    for each in _listed():
         if each.extra is not None and not each.extra.installed:
             missing.setdefault(each.extra.name, []).append(each.name)
     return [
@@ -52,8 +49,8 @@ def left_out(effort: Effort) -> list[str]:
     ]
 
 
-def _listed(effort: Effort) -> list[Problem]:
-    return [each for family in FAMILIES for each in family.problems() if each.half in effort.halves]
+def _listed() -> list[Problem]:
+    return [each for family in FAMILIES for each in family.problems()]
 
 
 def part_of(problem: Problem, effort: Effort) -> Part:
