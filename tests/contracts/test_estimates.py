@@ -10,8 +10,9 @@ from support.problems import random_tables
 from support.refusals import complaint
 from support.training import TINY, tiny_episodes, tiny_run
 
-from aetdice import Episode, Episodes, InputError, bsr, enumerate_space, estimate, load_dataset, load_run, lsr
+from aetdice import Episode, Episodes, InputError, bsr, enumerate_space, estimate, load_dataset, load_run
 from aetdice.cli import main
+from aetdice.data.successors import followed_steps
 from aetdice.estimation.acting import Augmented, DiscreteActing
 from aetdice.estimation.counted_model import CountedModel
 from aetdice.estimation.intervals import Interval, covariance, draws_of, improvement, interval_of
@@ -99,13 +100,12 @@ def test_replicates_of_the_counted_model_are_those_of_resampled_data():
     """To first order: k of the same rollouts, reweighed, against rollouts in the model of the other data."""
     space = enumerate_space(random_tables(4, horizon=3).momdp())
     data, acting = uniform_policy(space).rollout(1_000, seed=0), TabularActing(random_policy(space, 2))
-    weights = bootstrap_weights(len(data), 4, 0)
-    rollouts = CountedModel(Recording.of(data, OBJECTIVE, 3)).roll_out(acting, weights, 40_000, 0)
+    weights, utility = bootstrap_weights(len(data), 4, 0), Recording.of(data, OBJECTIVE, 3).utilities_of
+    rollouts = CountedModel(data, 3).roll_out(acting, utility, weights, 40_000, 0)
     assert np.ptp(rollouts.utilities, axis=0).min() > 0.05
     for row in range(5):
         again = data.select(np.repeat(np.arange(len(data)), weights[row].astype(int)))
-        other = CountedModel(Recording.of(again, OBJECTIVE, 3))
-        direct = other.roll_out(acting, np.ones((1, len(again))), 40_000, 1).utilities[0]
+        direct = utility(CountedModel(again, 3).play(acting, 40_000, 1).returns).mean(axis=0)
         np.testing.assert_allclose(rollouts.utilities[row], direct, atol=0.03)
 
 
@@ -113,10 +113,10 @@ def test_what_stands_in_for_the_last_observation_is_no_transition():
     """0 → 1 → 2 → 3; a log that ends at the clock repeats the state before."""
     frames = np.array([[0], [1], [2], [2]])
     one = Episode(frames, np.zeros(3, int), np.arange(3.0)[:, None], False, True)
-    recording = Recording.of(Episodes.from_list([one] * 5), lsr(), 3)
-    assert recording.followed.tolist() == [i for i in range(15) if i % 3 != 2]
+    known = followed_steps(Episodes.from_list([one] * 5), 3)
+    assert known.tolist() == [i for i in range(15) if i % 3 != 2]
     whole = one._replace(observations=np.arange(4)[:, None])
-    assert len(Recording.of(Episodes.from_list([whole] * 5), lsr(), 3).followed) == 15
+    assert len(followed_steps(Episodes.from_list([whole] * 5), 3)) == 15
 
 
 def spring(count: int, actions: int = 2) -> Episodes:
@@ -135,16 +135,15 @@ def spring(count: int, actions: int = 2) -> Episodes:
 
 def test_neighbours_foretell_a_linear_system_and_know_what_was_never_done():
     data = spring(80)
-    model = NeighbourModel(Recording.of(data, lsr(), 10))
+    model = NeighbourModel(data, 10)
     state, total = np.array([1.0, 0.0]), np.zeros(2)
     for _ in range(10):
         state = np.array([[0.9, 0.3], [-0.3, 0.9]]) @ state + [0, 0.2]
         total += state
-    found = model.roll_out(Always(1, 2), bootstrap_weights(80, 3, 0), 100, 0)
-    np.testing.assert_allclose(found.utilities[0], total, atol=0.15)
+    found = model.play(Always(1, 2), 100, 0)
+    np.testing.assert_allclose(found.returns.mean(axis=0), total, atol=0.15)
     assert found.unknown < 0.3
-    unheard = model.roll_out(Always(2, 3), bootstrap_weights(80, 1, 0), 100, 0)
-    assert unheard.unknown == 1.0
+    assert model.play(Always(2, 3), 100, 0).unknown == 1.0
 
 
 def test_words_follow_from_what_was_recorded():

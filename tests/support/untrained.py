@@ -1,7 +1,6 @@
 """A training that trains nothing: policies as they were initialised, for tests of what comes after."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from aetdice import Member, Policy, Run, Verdict
@@ -37,16 +36,3 @@ def untrained(dataset, objectives, *, algorithm, horizon, seed, config, **others
             )
         )
     return Run(members, select_members(members), algorithm, config, horizon, 0.0, np.asarray(dataset.returns))
-
-
-class Always(Policy):
-    """A policy that always does the same."""
-
-    def __init__(self, action: float) -> None:
-        self.action = action
-
-    def draw_courses(self, count, key, *, greedy=False):
-        return None
-
-    def sample(self, observations, accrued, time, key, *, greedy=False, courses=None):
-        return jnp.full(len(observations), self.action)

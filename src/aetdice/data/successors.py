@@ -119,6 +119,28 @@ def frames_before(part: Episodes) -> Int[np.ndarray, " steps"]:
     return np.arange(part.steps) + np.repeat(np.arange(len(part)), part.lengths)
 
 
+def ending_steps(part: Episodes) -> Bool[np.ndarray, " steps"]:
+    """Whether a step ended its episode, other than by the clock."""
+    found = np.zeros(part.steps, bool)
+    found[part.starts + part.lengths - 1] = part.terminated & ~part.truncated
+    return found
+
+
+def followed_steps(part: Episodes, horizon: int) -> Int[np.ndarray, " rows"]:
+    """The steps of which it is known what came next.
+
+    After the clock's end nothing is recorded in some logs, and the last state stands in for what
+    follows; such steps say nothing about transitions.
+    """
+    time = np.arange(part.steps) - np.repeat(part.starts, part.lengths)
+    over = np.zeros(part.steps, bool)
+    over[part.starts + part.lengths - 1] = part.terminated
+    last = (over | (time == horizon - 1)) & ~ending_steps(part)
+    shown, before = part.observations.reshape(len(part.observations), -1), frames_before(part)
+    still = np.all(shown[before[last]] == shown[before[last] + 1], axis=1)
+    return np.flatnonzero(~last) if np.all(still) and not np.all(last) else np.arange(part.steps)
+
+
 def _before(part: Episodes) -> Shaped[np.ndarray, "steps o"]:
     return part.observations[frames_before(part)].reshape(part.steps, -1)
 
@@ -128,6 +150,4 @@ def _after(part: Episodes) -> tuple[Shaped[np.ndarray, "steps o"], Bool[np.ndarr
 
     An end that is marked as truncated too is that of the clock, which no state or action brings about.
     """
-    ends = np.zeros(part.steps, bool)
-    ends[part.starts + part.lengths - 1] = part.terminated & ~part.truncated
-    return part.observations[frames_before(part) + 1].reshape(part.steps, -1), ends
+    return part.observations[frames_before(part) + 1].reshape(part.steps, -1), ending_steps(part)

@@ -14,7 +14,7 @@ from aetdice.evaluation import Policy
 from aetdice.networks import Categorical, PolicyNetwork
 
 BLOCK = 1 << 13
-"""Rows that a network sees at once; the last block is padded, so that it is compiled once."""
+"""Rows that a network sees at once, or as many as it takes; padded, so that few sizes are compiled."""
 SAMPLED = 8
 """Actions that stand for a policy over continuous ones."""
 
@@ -128,7 +128,7 @@ class ContinuousActing(Acting):
     def sample(self, states: Augmented, rng: np.random.Generator) -> Shaped[np.ndarray, "n *a"]:
         parts = []
         for rows in _blocks(self.network, states):
-            keys = jax.random.split(jax.random.key(int(rng.integers(1 << 31))), BLOCK)
+            keys = jax.random.split(jax.random.key(int(rng.integers(1 << 31))), len(rows[0]))
             drawn = _samples(self.network, Shown(*rows), keys)
             parts.append(np.asarray(drawn).astype(np.float64))
         return np.concatenate(parts)[: len(states.time)]
@@ -141,7 +141,7 @@ class MixtureActing(Acting):
     """
 
     def __init__(self, policy: Policy) -> None:
-        self.chances = np.array(policy.courses)
+        self.chances = np.array(policy.courses) / sum(policy.courses)
         self.courses = [acting_of(policy.on_course(c)) for c in range(len(self.chances))]
         self._kept = np.zeros(0, int)
 
@@ -182,10 +182,11 @@ def _blocks(
         np.asarray(states.time, np.int32),
         *others,
     ]
-    short = -len(states.time) % BLOCK
+    size = min(BLOCK, 1 << max(len(states.time) - 1, 1).bit_length())
+    short = -len(states.time) % size
     padded = [np.concatenate([c, np.repeat(c[:1], short, axis=0)]) for c in columns]
-    firsts = range(0, len(padded[0]), BLOCK)
-    return [tuple(jnp.asarray(c[first : first + BLOCK]) for c in padded) for first in firsts]
+    firsts = range(0, len(padded[0]), size)
+    return [tuple(jnp.asarray(c[first : first + size]) for c in padded) for first in firsts]
 
 
 @eqx.filter_jit

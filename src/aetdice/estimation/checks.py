@@ -7,13 +7,12 @@ import numpy as np
 from aetdice.estimation.acting import Acting
 from aetdice.estimation.counted_model import CountedModel
 from aetdice.estimation.intervals import covariance, normal_quantile
-from aetdice.estimation.neighbour_model import NeighbourModel
+from aetdice.estimation.models import Model
 from aetdice.estimation.opinions import Opinion
 from aetdice.estimation.recording import Recording, Utilities, bootstrap_weights
 from aetdice.estimation.replay import replay_errors
 from aetdice.estimation.support import LEAST_EPISODES
 
-Model = CountedModel | NeighbourModel
 ROLLOUTS = 10_000
 NEIGHBOUR_ROLLOUTS = 2_000
 APART_REPLICATES = 40
@@ -22,11 +21,6 @@ CAUTION = 1.5
 """Several opinions are heard, so one must differ by so many widths of the noise to count."""
 MOST_UNRECORDED = 0.002
 """Of a policy's steps, for the model of unseen episodes alone to be heard."""
-
-
-def model_of(recording: Recording, tabular: bool) -> Model:
-    """Counted where states and actions repeat, otherwise by neighbours."""
-    return CountedModel(recording) if tabular else NeighbourModel(recording)
 
 
 def rollouts_in(model: Model) -> int:
@@ -43,18 +37,19 @@ class Reproduction(NamedTuple):
     """Within their noise: then it is the behaviour, and the model is right about it."""
 
 
-def reproduce(model: Model, behaviour: Acting, level: float, seed: int) -> Reproduction:
+def reproduce(model: Model, recording: Recording, behaviour: Acting, level: float, seed: int) -> Reproduction:
     """Whether the twin attains what was recorded."""
-    recording = model.recording
     weights = bootstrap_weights(recording.count, CHECK_REPLICATES, seed)
-    found = model.roll_out(behaviour, weights, rollouts_in(model) // 4, seed)
+    found = model.roll_out(behaviour, recording.utilities_of, weights, rollouts_in(model) // 4, seed)
     gaps = found.utilities - recording.logged(weights)
     errors = np.sqrt(np.diag(covariance(gaps, found.noise, found.replicate_noise)))
     agrees = bool(np.all(np.abs(gaps[0]) <= CAUTION * normal_quantile(level) * errors))
     return Reproduction(gaps, agrees)
 
 
-def model_errors(model: Model, twin: Reproduction | None, seed: int) -> Utilities | None:
+def model_errors(
+    model: Model, recording: Recording, twin: Reproduction | None, seed: int
+) -> Utilities | None:
     """By how much a model of neighbours is wrong about k of what is known; None of counted ones.
 
     About logged episodes that are done again, or else about the twin, which is the log as far as
@@ -62,7 +57,7 @@ def model_errors(model: Model, twin: Reproduction | None, seed: int) -> Utilitie
     """
     if isinstance(model, CountedModel):
         return None
-    found = replay_errors(model, seed)
+    found = replay_errors(model, recording.utilities_of, seed)
     return found if found is not None or twin is None else twin.gaps
 
 
@@ -70,12 +65,13 @@ def unheard(opinion: Opinion) -> Opinion:
     return opinion._replace(heard=False, why=f"{opinion.why}; cloning does not reproduce the log")
 
 
-def unseen_alone(kept: Recording, acting: Acting, seed: int, tabular: bool) -> Opinion:
+def unseen_alone(kept: Recording, acting: Acting, seed: int, kind: type[Model]) -> Opinion:
     """The model of the episodes that the policy was not trained on, alone."""
-    weights = bootstrap_weights(kept.count, APART_REPLICATES if tabular else APART_REPLICATES // 10, seed)
-    model = model_of(kept, tabular)
-    found = model.roll_out(acting, weights, rollouts_in(model) // 4, seed)
-    heard = found.unknown <= MOST_UNRECORDED and found.effective_episodes >= LEAST_EPISODES["supported"]
-    return Opinion(
-        "unseen episodes alone", found.utilities, heard, f"for {found.unknown:.1%} there is nothing recorded"
-    )
+    counted = kind is CountedModel
+    weights = bootstrap_weights(kept.count, APART_REPLICATES if counted else APART_REPLICATES // 10, seed)
+    model = kind(kept.episodes, kept.horizon)
+    found = model.roll_out(acting, kept.utilities_of, weights, rollouts_in(model) // 4, seed)
+    unknown, size = found.course.unknown, found.course.effective_episodes
+    heard = unknown <= MOST_UNRECORDED and size >= LEAST_EPISODES["supported"]
+    why = f"for {unknown:.1%} there is nothing recorded"
+    return Opinion("unseen episodes alone", found.utilities, heard, why)

@@ -7,13 +7,14 @@ has other frequencies; to first order its k is that of the same rollouts, each w
 
 import numpy as np
 import scipy.sparse as sp
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from scipy.spatial import cKDTree
 
-from aetdice.data.successors import frames_before, number_rows
+from aetdice.data import Episodes
+from aetdice.data.successors import ending_steps, followed_steps, frames_before, number_rows
 from aetdice.estimation.acting import Actor, Augmented
-from aetdice.estimation.recording import Recording, Weights
-from aetdice.estimation.rollouts import Rollouts, effective_number
+from aetdice.estimation.recording import Weights
+from aetdice.estimation.rollouts import Course, Rollouts, Utility
 
 LEAST_COUNT = 5
 """Recorded steps of a state and action with more than one outcome below which they are thin."""
@@ -22,45 +23,45 @@ LEAST_COUNT = 5
 class CountedModel:
     """Outcomes of every recorded state and action."""
 
-    def __init__(self, recording: Recording) -> None:
-        data = recording.episodes
-        flat = data.observations.reshape(len(data.observations), -1)
+    def __init__(self, episodes: Episodes, horizon: int) -> None:
+        flat = episodes.observations.reshape(len(episodes.observations), -1)
         numbers = number_rows(flat)
-        if numbers is None or not np.issubdtype(data.actions.dtype, np.integer) or data.actions.ndim != 1:
+        if (
+            numbers is None
+            or not np.issubdtype(episodes.actions.dtype, np.integer)
+            or episodes.actions.ndim != 1
+        ):
             raise TypeError("only whole numbers can be counted")
-        self.recording = recording
-        before = frames_before(data)
+        self.episodes, self.horizon = episodes, horizon
+        before = frames_before(episodes)
         self.shown = np.zeros((int(numbers.max()) + 1, flat.shape[1]), flat.dtype)
         self.shown[numbers] = flat
-        self.starts = numbers[before[data.starts]]
-        self.actions = int(data.actions.max()) + 1
-        used = recording.followed
-        actions, ends, rewards = data.actions[used], recording.ends[used], data.rewards[used]
+        self.starts = numbers[before[episodes.starts]]
+        self.actions = int(episodes.actions.max()) + 1
+        used = followed_steps(episodes, horizon)
+        ends, rewards = ending_steps(episodes)[used], episodes.rewards[used]
         state, after = numbers[before[used]], numbers[before[used] + 1]
-        table = np.column_stack([state, actions, after, ends, rewards])
-        _, rows, outcome, counts = np.unique(
-            table, axis=0, return_index=True, return_inverse=True, return_counts=True
-        )
-        outcome = outcome.reshape(-1)
+        pair = state * self.actions + episodes.actions[used]
+        outcome, rows, counts = _distinct([pair, after, ends, *rewards.T])
         self.next, self.ends, self.reward = after[rows], ends[rows], rewards[rows]
         self.counts = counts.astype(float)
-        code = state[rows] * self.actions + actions[rows]  # ascending, as np.unique sorted the table
-        self.pairs, self.pair = np.unique(code, return_inverse=True)
+        self.pairs, self.pair = np.unique(pair[rows], return_inverse=True)
         self.pair_total = np.bincount(self.pair, self.counts)
         self.first = np.searchsorted(self.pair, np.arange(len(self.pairs)))
         spread = self.shown.std(axis=0)
         self.spread = np.where(spread > 0, spread, 1.0)
         self.known_states = cKDTree(self.shown / self.spread)
+        self.trees: dict[int, tuple[Int[np.ndarray, " pairs"], cKDTree]] = {}
         self.cumulative = np.concatenate([[0], np.cumsum(self.counts)])
-        self.outcomes_of_pair = np.bincount(self.pair)
+        episode = np.repeat(np.arange(len(episodes)), episodes.lengths)[used]
         self.by_episode = sp.csr_array(
-            (np.ones(len(used)), (outcome, recording.episode[used])), shape=(len(rows), len(data))
+            (np.ones(len(used)), (outcome, episode)), shape=(len(rows), len(episodes))
         )
 
     @property
     def stochastic(self) -> bool:
         """Whether anything was followed by different things."""
-        return bool((self.outcomes_of_pair > 1).any())
+        return len(self.pair) > len(self.pairs)
 
     def deviations(self, weights: Weights) -> Float[np.ndarray, "replicates outcomes"]:
         """p_b/p - 1 of every outcome; 0 where a replicate has none of a state and action."""
@@ -74,48 +75,55 @@ class CountedModel:
         known = self.counts / self.pair_total[self.pair]
         return np.where(total > 0, share / known - 1, 0.0).astype(np.float32)
 
-    def roll_out(self, acting: Actor, weights: Weights, count: int, seed: int) -> Rollouts:
+    def play(self, acting: Actor, count: int, seed: int) -> Course:
         """So many episodes; for an action that was not recorded stands what it did in a similar state."""
-        rng, horizon = np.random.default_rng(seed), self.recording.horizon
-        deviations = self.deviations(weights)
+        return self._course(acting, np.zeros((0, len(self.episodes))), count, seed)[0]
+
+    def roll_out(self, acting: Actor, utility: Utility, weights: Weights, count: int, seed: int) -> Rollouts:
+        """The same, and k of every replicate."""
+        course, scores = self._course(acting, weights, count, seed)
+        utilities = utility(course.returns)
+        centred = utilities - utilities.mean(axis=0)
+        noise = np.atleast_2d(np.cov(utilities, rowvar=False)) / count
+        return Rollouts(
+            course=course,
+            utilities=utilities.mean(axis=0) + scores.astype(float) @ centred / count,
+            noise=noise,
+            replicate_noise=np.zeros_like(noise),
+        )
+
+    def _course(
+        self, acting: Actor, weights: Weights, count: int, seed: int
+    ) -> tuple[Course, Float[np.ndarray, "replicates count"]]:
+        """The rollouts, and by how much likelier each is in every replicate."""
+        rng, deviations = np.random.default_rng(seed), self.deviations(weights)
         starts = rng.integers(len(self.starts), size=count)
         here = self.starts[starts]
         scores = self._start_scores(weights)[:, starts]
         accrued = np.zeros((count, self.reward.shape[1]))
         going, use = np.ones(count, bool), np.zeros(len(self.counts))
         steps = unknown = thin = 0
-        for time in range(horizon):
+        for time in range(self.horizon):
             action = acting.sample(Augmented(self.shown[here], accrued, np.full(count, time)), rng)
             outcome, found = self._draw(here, np.asarray(action), rng)
-            unknown += int(np.sum(going & ~found))
-            steps += int(going.sum())
-            pair = self.pair[outcome]
-            few = (self.pair_total[pair] < LEAST_COUNT) & self.stochastic
+            few = (self.pair_total[self.pair[outcome]] < LEAST_COUNT) & self.stochastic
+            unknown, steps = unknown + int(np.sum(going & ~found)), steps + int(going.sum())
             thin += int(np.sum(going & found & few))
             accrued += np.where(going[:, None], self.reward[outcome], 0)
             use += np.bincount(outcome[going], minlength=len(use))
             scores += np.where(going & found, deviations[:, outcome], np.float32(0))
             going = going & ~self.ends[outcome]
-            here = np.where(going, np.where(found, self.next[outcome], self._moved(here, outcome)), here)
+            here = np.where(going, self._moved(here, outcome, ~found), here)
             if not going.any():
                 break
-        utilities = self.recording.utilities_of(accrued)
-        centred = utilities - utilities.mean(axis=0)
-        noise = np.atleast_2d(np.cov(utilities, rowvar=False)) / count
-        return Rollouts(
-            returns=accrued,
-            utilities=utilities.mean(axis=0) + scores.astype(float) @ centred / count,
-            noise=noise,
-            replicate_noise=np.zeros_like(noise),
-            unknown=unknown / max(steps, 1),
-            thin=thin / max(steps, 1),
-            effective_episodes=effective_number(self.by_episode.T @ (use / self.counts)),
-        )
+        by_episode = self.by_episode.T @ (use / self.counts)
+        return Course(accrued, unknown / max(steps, 1), thin / max(steps, 1), by_episode), scores
 
     def _start_scores(self, weights: Weights) -> Float[np.ndarray, "replicates episodes"]:
         """p_b/p - 1 of every episode's first state."""
         _, group = np.unique(self.starts, return_inverse=True)
-        mass = np.stack([np.bincount(group, own) for own in weights]) / weights.sum(axis=1, keepdims=True)
+        members = sp.csr_array((np.ones(len(group)), (np.arange(len(group)), group)))
+        mass = weights @ members / weights.sum(axis=1, keepdims=True)
         return (mass / (np.bincount(group) / len(group)) - 1)[:, group].astype(np.float32)
 
     def _draw(
@@ -136,16 +144,36 @@ class CountedModel:
         place = np.zeros(len(here), int)
         for own in np.unique(action):
             ours = np.flatnonzero(action == own)
-            rows = np.flatnonzero(self.pairs % self.actions == own)
-            rows = rows if len(rows) else np.arange(len(self.pairs))
-            tree = cKDTree(self.shown[self.pairs[rows] // self.actions] / self.spread)
+            if own not in self.trees:
+                rows = np.flatnonzero(self.pairs % self.actions == own)
+                rows = rows if len(rows) and own < self.actions else np.arange(len(self.pairs))
+                known = self.shown[self.pairs[rows] // self.actions]
+                self.trees[own] = rows, cKDTree(known / self.spread)
+            rows, tree = self.trees[own]
             place[ours] = rows[tree.query(self.shown[here[ours]] / self.spread)[1]]
         return place
 
-    def _moved(self, here: Int[np.ndarray, " n"], outcome: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
+    def _moved(
+        self, here: Int[np.ndarray, " n"], outcome: Int[np.ndarray, " n"], lost: Bool[np.ndarray, " n"]
+    ) -> Int[np.ndarray, " n"]:
         """Where another state's outcome leads from here: by as much, or to the same if that is nowhere."""
-        origin = self.pairs[self.pair[outcome]] // self.actions
-        after = self.next[outcome]
-        wanted = self.shown[here] + self.shown[after] - self.shown[origin]
+        found = self.next[outcome]
+        if not lost.any():
+            return found
+        origin = self.pairs[self.pair[outcome[lost]]] // self.actions
+        wanted = self.shown[here[lost]] + self.shown[found[lost]] - self.shown[origin]
         distance, place = self.known_states.query(wanted / self.spread)
-        return np.where(distance < 1e-9, place, after)
+        found[lost] = np.where(distance < 1e-9, place, found[lost])
+        return found
+
+
+def _distinct(
+    columns: list[Shaped[np.ndarray, " rows"]],
+) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " k"], Int[np.ndarray, " k"]]:
+    """For every row which of the distinct ones it is, in ascending order; their first rows; their counts."""
+    number = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        values, place = np.unique(column, return_inverse=True)
+        number = np.unique(number * len(values) + place, return_inverse=True)[1]
+    _, rows, counts = np.unique(number, return_index=True, return_counts=True)
+    return number, rows, counts

@@ -7,18 +7,17 @@ import numpy as np
 from jaxtyping import Float
 
 from aetdice.data import Episodes, transform_episodes
-from aetdice.data.successors import number_rows
 from aetdice.errors import InputError
 from aetdice.estimation.acting import Acting, MixtureActing, acting_of
 from aetdice.estimation.checks import (
     CAUTION,
     model_errors,
-    model_of,
     reproduce,
     rollouts_in,
     unheard,
     unseen_alone,
 )
+from aetdice.estimation.counted_model import CountedModel
 from aetdice.estimation.intervals import (
     Interval,
     covariance,
@@ -27,9 +26,11 @@ from aetdice.estimation.intervals import (
     interval_of,
     normal_quantile,
 )
+from aetdice.estimation.models import kind_of_model
+from aetdice.estimation.neighbour_model import NeighbourModel
 from aetdice.estimation.opinions import LONGEST, MOST_STEPS, Opinion, opinions_on
 from aetdice.estimation.recording import Recording, Utilities, bootstrap_weights
-from aetdice.estimation.rollouts import Rollouts
+from aetdice.estimation.rollouts import Course
 from aetdice.estimation.support import Support, judge_support
 from aetdice.evaluation import Policy
 from aetdice.evaluation.scores import QUANTILES
@@ -126,24 +127,24 @@ def estimate(
         both_parts = Episodes.joined([kept.episodes, known.episodes])
         recording = Recording.of(both_parts, kept.objective, kept.horizon)
     acting, behaviour = _acting(policy), None if twin is None else _acting(twin)
-    tabular = _is_tabular(recording)
-    model = model_of(recording, tabular)
+    kind = kind_of_model(recording.episodes) or NeighbourModel
+    tabular, model = kind is CountedModel, kind(recording.episodes, recording.horizon)
     weights = bootstrap_weights(recording.count, REPLICATES if tabular else REPLICATES // 10, seed)
-    rollouts = model.roll_out(acting, weights, rollouts_in(model), seed)
+    rollouts = model.roll_out(acting, recording.utilities_of, weights, rollouts_in(model), seed)
     opinions = _opinions(kept, acting, behaviour, seed, tabular)
-    reproduction = None if behaviour is None else reproduce(model, behaviour, level, seed)
+    reproduction = None if behaviour is None else reproduce(model, recording, behaviour, level, seed)
     if reproduction is not None and not reproduction.agrees:
         opinions = [unheard(each) if each.cloned else each for each in opinions]
     if seen is not None:
-        opinions.append(unseen_alone(kept, acting, seed, tabular))
-    freedom = rollouts.effective_episodes - 1
+        opinions.append(unseen_alone(kept, acting, seed, kind))
+    freedom = rollouts.course.effective_episodes - 1
     size = len(recording.steps.zero_utility)
     both = np.concatenate([rollouts.utilities, recording.logged(weights)], axis=1)
     shared, own = (np.zeros((2 * size, 2 * size)) for _ in range(2))
     shared[:size, :size], own[:size, :size] = rollouts.noise, rollouts.replicate_noise
     draws = draws_of(both[0], covariance(both, shared, own), freedom, seed)
     aggregation = recording.objective.aggregation
-    errors = model_errors(model, reproduction, seed)
+    errors = model_errors(model, recording, reproduction, seed)
     wrong = 0.0 if errors is None else _error_of(recording.objective, both[0, :size], errors, level)
     first = interval_of(aggregation, both[0, :size], draws[:, :size], level).widened(wrong)
     shown = {o.name: _shown(o, recording.objective, first, level) for o in opinions}
@@ -154,12 +155,12 @@ def estimate(
         disagreement=disagreement,
         model_error=wrong,
         utilities=both[0, :size],
-        returns=rollouts.returns,
+        returns=rollouts.course.returns,
         improvement=improvement(
             aggregation, draws[:, :size], draws[:, size:], float(np.hypot(disagreement, wrong)), level
         ),
         logged=interval_of(aggregation, both[0, size:], draws[:, size:], level),
-        support=_support(recording, acting, behaviour, rollouts, first, disagreement),
+        support=_support(recording, acting, behaviour, rollouts.course, first, disagreement),
         opinions=shown,
         episodes=recording.count,
         unseen=kept.count,
@@ -210,15 +211,6 @@ def _acting(policy: Policy | Acting) -> Acting:
     return acting_of(policy) if isinstance(policy, Policy) else policy
 
 
-def _is_tabular(recording: Recording) -> bool:
-    """Whether states and actions are whole numbers, and most states were met more than once."""
-    data = recording.episodes
-    if not np.issubdtype(data.actions.dtype, np.integer) or data.actions.ndim != 1:
-        return False
-    numbers = number_rows(data.observations.reshape(len(data.observations), -1))
-    return numbers is not None and 2 * int(numbers.max() + 1) <= len(numbers)
-
-
 def _opinions(
     recording: Recording, acting: Acting, behaviour: Acting | None, seed: int, tabular: bool
 ) -> list[Opinion]:
@@ -261,7 +253,7 @@ def _support(
     recording: Recording,
     acting: Acting,
     behaviour: Acting | None,
-    rollouts: Rollouts,
+    course: Course,
     first: Interval,
     disagreement: float,
 ) -> Support:
@@ -271,7 +263,7 @@ def _support(
     distance = None
     if behaviour is not None:
         distance = _distance(recording, acting, behaviour)
-    return judge_support(rollouts.unknown, rollouts.thin, rollouts.effective_episodes, distance, warnings)
+    return judge_support(course.unknown, course.thin, course.effective_episodes, distance, warnings)
 
 
 def _distance(recording: Recording, acting: Acting, behaviour: Acting) -> float:

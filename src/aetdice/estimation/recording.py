@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from aetdice.data import Episodes, augment
 from aetdice.data.augmentation import Transitions
@@ -53,26 +53,6 @@ class Recording:
         shown = self.steps.next_observations.reshape(self.episodes.steps, -1)
         later = np.minimum(self.steps.time + 1, self.horizon - 1)
         return Augmented(shown, self.steps.next_accrued, later)
-
-    @property
-    def ends(self) -> Bool[np.ndarray, " steps"]:
-        """Whether a step ended its episode, other than by the clock."""
-        found = np.zeros(self.episodes.steps, bool)
-        over = self.episodes.terminated & ~self.episodes.truncated
-        found[self.episodes.starts + self.episodes.lengths - 1] = over
-        return found
-
-    @property
-    def followed(self) -> Int[np.ndarray, " rows"]:
-        """The steps of which it is known what came next.
-
-        After the clock's end nothing is recorded in some logs, and the last state stands in for what
-        follows; such steps say nothing about transitions.
-        """
-        last = ~self.steps.bootstraps & ~self.ends
-        still = np.all(self.before.observations == self.after.observations, axis=1)
-        unknown = last if np.all(still[last]) and not np.all(last) else np.zeros_like(last)
-        return np.flatnonzero(~unknown)
 
     def at(self, time: int) -> Int[np.ndarray, " rows"]:
         """The steps at a time."""

@@ -9,7 +9,8 @@ from jaxtyping import Shaped
 from aetdice.data.noise import chance_share
 from aetdice.estimation.acting import Augmented
 from aetdice.estimation.neighbour_model import NeighbourModel
-from aetdice.estimation.recording import Recording, Utilities, bootstrap_weights
+from aetdice.estimation.recording import Utilities, bootstrap_weights
+from aetdice.estimation.rollouts import Utility
 
 MOST_CHANCE = 0.1
 """Of what a step does, for a replay to tell anything."""
@@ -28,19 +29,17 @@ class Replay:
         return self.actions[np.arange(len(states.time)), states.time]
 
 
-def replay_errors(model: NeighbourModel, seed: int) -> Utilities | None:
+def replay_errors(model: NeighbourModel, utility: Utility, seed: int) -> Utilities | None:
     """What a model of the other episodes adds to the k of some, in replicates; None where chance plays."""
-    recording = model.recording
-    data, horizon = recording.episodes, recording.horizon
+    data, horizon = model.episodes, model.horizon
     whole = np.flatnonzero(data.lengths == horizon)
     if len(whole) < 2 * EPISODES or chance_share(data) > MOST_CHANCE:
         return None
     drawn = np.random.default_rng(seed).permutation(whole)[:EPISODES]
-    others = np.setdiff1d(np.arange(recording.count), drawn)
-    apart = NeighbourModel(Recording.of(data.select(others), recording.objective, horizon))
+    apart = NeighbourModel(data.select(np.setdiff1d(np.arange(len(data)), drawn)), horizon)
     rows = data.starts[drawn][:, None] + np.arange(horizon)
     first = apart.scaled(data.observations[data.starts[drawn] + drawn])
-    returns = apart.follow(Replay(data.actions[rows]), first, seed)
-    errors = recording.utilities_of(returns) - recording.utilities_of(data.returns[drawn])
+    returns = apart.follow(Replay(data.actions[rows]), first, seed).returns
+    errors = utility(returns) - utility(data.returns[drawn])
     weights = bootstrap_weights(len(drawn), REPLICATES, seed)
     return weights @ errors / weights.sum(axis=1, keepdims=True)

@@ -19,7 +19,8 @@ from aetdice.algorithms.episode_weighting import episode_weighting
 from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
 from aetdice.data.noise import chance_share
-from aetdice.evaluation.recorded_model import RecordedModel, kind_of_model
+from aetdice.estimation.counted_model import CountedModel
+from aetdice.estimation.models import kind_of_model
 from aetdice.learning.inputs import actions_of
 from aetdice.learning.recipe import settle
 from aetdice.learning.stitching import join_at_random, stitch
@@ -69,7 +70,7 @@ def choose(dataset: Episodes, given: Choice, horizon: int) -> Choice:
     whole = np.mean(dataset.terminated | (dataset.lengths >= horizon)) >= LEAST_WHOLE
     if whole and has_one_start(dataset) and chance <= most:
         kind = kind_of_model(dataset)
-        sizes = {} if kind is RecordedModel else {"sample_size": SURE_SIZE if kind is None else SIZES}
+        sizes = {} if kind is CountedModel else {"sample_size": SURE_SIZE if kind is None else SIZES}
         return given._replace(
             algorithm=episode_weighting(horizon, given.config),
             joins="none" if kind is None else "best",

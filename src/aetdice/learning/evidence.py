@@ -10,8 +10,10 @@ from aetdice.data import Episodes, accrue
 from aetdice.data.neighbours import misses, near_steps
 from aetdice.data.noise import chance_share
 from aetdice.data.successors import frames_before
+from aetdice.estimation.acting import acting_of
+from aetdice.estimation.counted_model import CountedModel
+from aetdice.estimation.models import model_of
 from aetdice.evaluation import Policy
-from aetdice.evaluation.recorded_model import RecordedModel, model_of
 from aetdice.objectives import Objective, in_float64
 
 FEW, MANY = 1_000, 40_000
@@ -29,7 +31,7 @@ class Evidence:
     def __init__(self, dataset: Episodes, horizon: int, pooled: bool, settings: int) -> None:
         self.dataset, self.pooled = dataset, pooled
         self.model = model_of(dataset, horizon)
-        few, many = (FEW, MANY) if isinstance(self.model, RecordedModel) else (FEW_NEAREST, MANY_NEAREST)
+        few, many = (FEW, MANY) if isinstance(self.model, CountedModel) else (FEW_NEAREST, MANY_NEAREST)
         self.episodes = many if settings > 1 else few
         self.neighbours = near_steps(dataset) if self.model is None else None
         self.noise = 0.0 if pooled else chance_share(dataset)
@@ -64,15 +66,15 @@ class Evidence:
         if self.model is None:
             return known
         data = objective.score(self.dataset.returns, jax.random.key(SEED))
-        returns, unknown = self.model.sample_returns(policy, self.episodes, SEED)
-        value = float(in_float64(objective)(returns))
+        played = self.model.play(acting_of(policy), self.episodes, SEED)
+        value = float(in_float64(objective)(played.returns))
         gain = max(value - float(data.value), 1e-12)
         claimed = diagnostics.get("claimed_value") if horizon else None
         promised = 0.0 if claimed is None else claimed - float(data.value)
         return known | {
             "data_value": float(data.value),
             "model_value": value,
-            "model_unknown": unknown,
+            "model_unknown": played.unknown,
             "model_uncertainty": float(data.high - data.low) / 2 / gain if self.chance else 0.0,
             "lost_share": 0.0 if promised <= 0 else 1 - gain / promised,
         }

@@ -1,6 +1,6 @@
 """Whether to trust a member: read from its diagnostics, without the environment, and said in words.
 
-Where the data allow to play a policy (`evaluation.recorded_model`), what it attains there decides. Elsewhere
+Where the data allow to play a policy (`estimation.models`), what it attains there decides. Elsewhere
 the dual's own signs do: mass, balance of the flow, effective sample size.
 """
 

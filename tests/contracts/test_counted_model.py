@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from support.acting import Always
 from support.problems import random_tables, uniform_episodes
 from support.training import TINY, tiny_run
-from support.untrained import Always
 
 from aetdice import Episode, Episodes, bsr
 from aetdice.algorithms import Hints
-from aetdice.evaluation.recorded_model import RecordedModel
+from aetdice.estimation.counted_model import CountedModel
 from aetdice.learning.selection import MODELLED
 from aetdice.learning.verdict import judge
 from aetdice.objectives import in_float64
@@ -32,11 +32,11 @@ def gamble(count: int = 400) -> Episodes:
 
 def test_outcomes_are_as_likely_as_recorded_and_ends_end():
     data = gamble()
-    model = RecordedModel(data, 3)
-    safe, unknown = model.sample_returns(Always(0), 500, 0)
-    np.testing.assert_array_equal(safe, np.full((500, 1), 3.0))
-    assert unknown == 0
-    bold, _ = model.sample_returns(Always(1), 4_000, 0)
+    model = CountedModel(data, 3)
+    safe = model.play(Always(0), 500, 0)
+    np.testing.assert_array_equal(safe.returns, np.full((500, 1), 3.0))
+    assert safe.unknown == 0
+    bold = model.play(Always(1), 4_000, 0).returns
     won = data.rewards[data.actions == 1].mean()
     assert set(np.unique(bold)) == {0.0, 3.0}
     assert bold.mean() == pytest.approx(won, abs=0.08)
@@ -45,21 +45,18 @@ def test_outcomes_are_as_likely_as_recorded_and_ends_end():
 def test_an_action_that_was_never_recorded_is_counted():
     data = gamble()
     only = Episodes.from_list([e for e in data if not e.actions[-1]])
-    _, unknown = RecordedModel(only, 3).sample_returns(Always(0), 100, 0)
-    assert unknown == 0
-    model = RecordedModel(only, 3)
-    model.actions = 2  # the policy knows of one more
-    model.pair = np.sort(model.numbers[model.before] * 2 + only.actions)
-    returns, unknown = model.sample_returns(Always(1), 100, 0)
-    assert unknown == 1
-    np.testing.assert_array_equal(returns, np.full((100, 1), 3.0))
+    model = CountedModel(only, 3)
+    assert model.play(Always(0), 100, 0).unknown == 0
+    lost = model.play(Always(1), 100, 0)
+    assert lost.unknown == 1
+    np.testing.assert_array_equal(lost.returns, np.full((100, 1), 3.0))
 
 
 def test_the_clock_is_no_outcome():
     """Ends that are marked as terminated and as truncated are at the horizon, whatever was done."""
     frames, nothing = np.zeros((5, 1), int), np.zeros(4, int)
     data = Episodes.from_list([Episode(frames, nothing, np.ones((4, 1)), True, True)] * 20)
-    returns, _ = RecordedModel(data, 4).sample_returns(Always(0), 200, 0)
+    returns = CountedModel(data, 4).play(Always(0), 200, 0).returns
     np.testing.assert_array_equal(returns, np.full((200, 1), 4.0))
 
 
