@@ -49,8 +49,8 @@ class NeighbourModel:
             self.width = np.where(actions.std(axis=0) > 1e-9, actions.std(axis=0), 1.0)
             self.place = np.column_stack([self.state, actions / self.width])
             self.groups = [used]
-        self.trees = [cKDTree(self.place[rows]) if len(rows) else None for rows in self.groups]
-        self.arrivals = cKDTree(self.arrival)
+        self.trees = [tree_of(self.place[rows]) if len(rows) else None for rows in self.groups]
+        self.arrivals = tree_of(self.arrival)
         self.reach = FAR * float(np.median(np.linalg.norm(self.move, axis=1)))
         self.radius, self.pays_arrival = self._usual_distance()
 
@@ -205,3 +205,8 @@ class NeighbourModel:
         apart = np.where(self.episode[near] != self.episode[rows][:, None], distance, np.inf)
         best = apart.argmin(axis=1)
         return near[np.arange(len(near)), best], apart.min(axis=1)
+
+
+def tree_of(points: Float[np.ndarray, "n d"]) -> cKDTree:
+    """Split in the middle, not at the median: twice as fast where many steps are from one place."""
+    return cKDTree(points, balanced_tree=False, compact_nodes=False)

@@ -18,8 +18,8 @@ from aetdice.objectives import Objective, in_float64
 
 FEW, MANY = 1_000, 40_000
 """Episodes of every policy in the model: many where settings are told apart, and may differ by little."""
-FEW_NEAREST, MANY_NEAREST = 300, 1_500
-"""The same where each step looks for its nearest neighbour."""
+FEW_NEAREST, MANY_NEAREST = 300, 500
+"""The same where each step looks for its nearest neighbours."""
 SURE = 1e-3
 """With less noise, what follows a step is known."""
 SEED = 0
