@@ -70,6 +70,7 @@ def choose(dataset: Episodes, given: Choice, horizon: int) -> Choice:
     whole = np.mean(dataset.terminated | (dataset.lengths >= horizon)) >= LEAST_WHOLE
     if whole and has_one_start(dataset) and chance <= most:
         kind = kind_of_model(dataset)
+        given = given if kind is None else given._replace(config=_all_of_it(given.config))
         sizes = {} if kind is CountedModel else {"sample_size": SURE_SIZE if kind is None else SIZES}
         return given._replace(
             algorithm=episode_weighting(horizon, given.config),
@@ -79,8 +80,13 @@ def choose(dataset: Episodes, given: Choice, horizon: int) -> Choice:
     if not discrete or chance <= most:
         return given._replace(algorithm=aetdice(horizon, given.config))
     steady = {name: value for name, value in STEADY.items() if name not in given.config.changed()}
-    config = given.config.adapted(steady)
+    config = _all_of_it(given.config).adapted(steady)
     return Choice(aetdice(horizon, config), config, {**given.sweeps, "beta": BETAS}, "random")
+
+
+def _all_of_it(config: TrainingConfig) -> TrainingConfig:
+    """Nothing held out unless it was asked for: playing the policies tells settings apart."""
+    return config if config.trainer.holdout is not None else config.adapted({"trainer.holdout": 0.0})
 
 
 def with_joined(dataset: Episodes, choice: Choice, objectives: Sequence[Objective], horizon: int) -> Episodes:
