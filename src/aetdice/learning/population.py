@@ -13,6 +13,7 @@ from aetdice.algorithms.cloning import CloningState, cloning_loss, init_cloning,
 from aetdice.algorithms.sampling import SampleWeights, sample_bits, sample_rows
 from aetdice.config import ExtractionConfig
 from aetdice.data.device import DeviceData
+from aetdice.learning.devices import over_devices
 from aetdice.networks import Encoder, PolicyHead, PolicyNetwork
 
 T = TypeVar("T")
@@ -82,9 +83,14 @@ def train_values(
     steps: Int[Array, " chunk"],
 ) -> Any:
     """A chunk of first-stage updates for every member; the batch of a step depends on seed and step."""
-    return _updated_values(
-        algorithm, states, hypers, data, _drawn_values(algorithm, seeds, data, steps), steps
-    )
+
+    def update(
+        states: Any, hypers: Any, seeds: Any, algorithm: Algorithm, data: DeviceData, steps: Any
+    ) -> Any:
+        drawn = _drawn_values(algorithm, seeds, data, steps)
+        return _updated_values(algorithm, states, hypers, data, drawn, steps)
+
+    return over_devices(update, (states, hypers, seeds), (algorithm, data, steps))
 
 
 @eqx.filter_jit
@@ -145,9 +151,13 @@ def train_policies(
         rows = sample_rows(weights.cdf, key, config.batch)
         return rows, weights.counts(rows), weights.courses_of(rows), jax.random.fold_in(key, 1)
 
-    return _updated_policies(
-        states, learning_rates, data, _ahead(drawn_for, (weights, seeds), steps), steps, config
-    )
+    def update(
+        states: Any, weights: Any, rates: Any, seeds: Any, data: DeviceData, steps: Any
+    ) -> CloningState:
+        drawn = _ahead(drawn_for, (weights, seeds), steps)
+        return _updated_policies(states, rates, data, drawn, steps, config)
+
+    return over_devices(update, (states, weights, learning_rates, seeds), (data, steps))
 
 
 @eqx.filter_jit

@@ -24,6 +24,7 @@ from aetdice.evaluation import Policy
 from aetdice.files import versions
 from aetdice.hardware import cores
 from aetdice.learning.checkpointing import Checkpointing
+from aetdice.learning.devices import gather
 from aetdice.learning.inputs import encoder_of_values
 from aetdice.learning.population import (
     fit_of_policies,
@@ -101,6 +102,7 @@ def train_members(
         weights = source.sample_weights(weighed)
         state = state._replace(policies=source.with_courses(state.policies, weights))
         state = _cloning_stage(state, setup, source, weights, checkpointing)
+        state = state._replace(policies=gather(state.policies))
         held = weighed if setup.held_out is None else weighings(setup, state.values, setup.held_out)
         return [
             _member(
@@ -148,10 +150,11 @@ def _finish_stage(
 ) -> TrainingState:
     if int(state.finished):
         return state
+    values = gather(state.values)
 
     def finish(i: int) -> Any:
         with jax.default_matmul_precision(EXACT):  # a thread has its own
-            return source.finish(member(state.values, i), member(setup.hypers, i))
+            return source.finish(member(values, i), member(setup.hypers, i))
 
     # A member per core: on busy cores the threads of a small matrix product wait for each other.
     count, done = len(setup.choices), []
