@@ -26,6 +26,8 @@ COMMANDS: dict[str, CommandEntry] = {
     "evaluate": CommandEntry("train", "Evaluate", "Sample episodes with a run's policy and its twin."),
     "estimate": CommandEntry("estimate", "EstimateCommand", "What a run's policy would attain, by a log."),
     "resume": CommandEntry("train", "Resume", "Go on with a run that was cut off."),
+    "watch": CommandEntry("watch", "Watch", "Follow a run that trains in another process."),
+    "render": CommandEntry("render", "Render", "Draw episodes of a run's policy beside its twin."),
     "export": CommandEntry("shipping", "Export", "Write a policy as one file."),
     "serve": CommandEntry("shipping", "Serve", "Answer decisions over HTTP."),
     "doctor": CommandEntry("data", "Doctor", "Look a log over before any training."),

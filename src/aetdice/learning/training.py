@@ -18,10 +18,11 @@ from aetdice.learning.folder import RESULT, check_folder, read_request, read_res
 from aetdice.learning.inputs import set_aside
 from aetdice.learning.run import Run, select_members
 from aetdice.learning.setup import Seeds, Setup, Values, set_up, several
-from aetdice.learning.stages import TrainingState, start, train_members
+from aetdice.learning.stages import TrainingState, stages_of, start, train_members
 from aetdice.learning.trackers import Tracker
 from aetdice.objectives import Objective, objective_from, objective_record
-from aetdice.report.progress import Progress, console_progress
+from aetdice.progress import Progress, listening
+from aetdice.report.progress import console_progress
 
 
 def train(
@@ -67,22 +68,24 @@ def train(
     seen = seen if transform is None else transform_episodes(seen, transform)
     own = {"beta": beta, "expectile": expectile, "temperature": temperature, "sample_size": sample_size}
     sweeps: dict[str, Values | None] = {**own}
-    setup = set_up(
-        seen,
-        objectives,
-        algorithm=algorithm,
-        horizon=horizon,
-        sweeps=sweeps,
-        learning_rate=learning_rate,
-        seed=seed,
-        config=config,
-    )
+    with _shown(progress) as show, listening(show):
+        setup = set_up(
+            seen,
+            objectives,
+            algorithm=algorithm,
+            horizon=horizon,
+            sweeps=sweeps,
+            learning_rate=learning_rate,
+            seed=seed,
+            config=config,
+        )
     request = {
         "dataset": _described(dataset),
         "objectives": [{"name": each.name, "record": objective_record(each)} for each in objectives],
         "algorithm": algorithm,
         "horizon": setup.horizon,
         "split": _split(seen, setup),
+        "stages": stages_of(setup),
         "sweeps": {name: several(value) for name, value in sweeps.items() if value is not None},
         "learning_rate": several(learning_rate),
         "seed": several(seed),
