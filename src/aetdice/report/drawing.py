@@ -12,6 +12,7 @@ from jaxtyping import Float
 from aetdice.envs.pixels import GROUPS, INK, LINE, WHITE, Colour, Image
 from aetdice.errors import InputError
 
+Pixels = float | int
 PALE: Colour = (128, 134, 146)
 ROW = 18
 """Pixels from one bar to the next."""
@@ -37,7 +38,7 @@ class Scale(NamedTuple):
         size = max(-self.low, self.high)
         return f"{value:.2f}" if size < 100 else f"{value:.1f}" if size < 1000 else f"{value:.0f}"
 
-    def place(self, value: float, width: float) -> float:
+    def place(self, value: float | int, width: Pixels) -> float:
         return (value - self.low) / (self.high - self.low) * width
 
 
@@ -73,8 +74,8 @@ class Sheet:
         self.pen: Any = pil.ImageDraw.Draw(self.image)
 
     def write(
-        self, left: float, top: float, text: str, size: int = 12, *, bold: bool = False,
-        colour: Colour = INK, right: bool = False, most: float | None = None,
+        self, left: Pixels, top: Pixels, text: str, size: int = 12, *, bold: bool = False,
+        colour: Colour = INK, right: bool = False, most: Pixels | None = None,
     ) -> None:  # fmt: skip
         """One line of words that begins or (`right`) ends here, shortened to at most `most` pixels."""
         face = font(size, bold)
@@ -91,7 +92,7 @@ class Sheet:
         self.image.paste(small, (left, top))
         self.pen.rectangle((left, top, left + size[0] - 1, top + size[1] - 1), outline=LINE)
 
-    def fill(self, left: float, top: float, right: float, bottom: float, colour: Colour) -> None:
+    def fill(self, left: Pixels, top: Pixels, right: Pixels, bottom: Pixels, colour: Colour) -> None:
         self.pen.rectangle((left, top, max(left, right), bottom), fill=colour)
 
     def bars(

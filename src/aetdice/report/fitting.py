@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions
 from rich.measure import Measurement
 from rich.table import Table
 
@@ -14,7 +15,7 @@ NATURAL = 10_000
 class FittingTable(Table):
     """A table in parts below each other, where it is wider than the terminal; each has the first column."""
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
         roomy = options.update(max_width=NATURAL)
         if self._width(self, console, roomy) <= options.max_width or len(self.columns) < 3:
             yield from super().__rich_console__(console, options)

@@ -59,7 +59,7 @@ class Clock:
         return None if step <= first else (now - began) / (step - first) * (total - step)
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float | int) -> str:
     """Such as 48 s, 3 min 20 s or 2 h 5 min."""
     whole = round(seconds)
     if whole < 60:
