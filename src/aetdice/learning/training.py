@@ -68,7 +68,7 @@ def train(
     seen = seen if transform is None else transform_episodes(seen, transform)
     own = {"beta": beta, "expectile": expectile, "temperature": temperature, "sample_size": sample_size}
     sweeps: dict[str, Values | None] = {**own}
-    with _shown(progress) as show, listening(show):
+    with _shown(progress):
         setup = set_up(
             seen,
             objectives,
@@ -109,7 +109,8 @@ def train(
     given = config.changed()
     chosen = {name: value for name, value in setup.config.changed().items() if name not in given}
     run = Run(members, selections, algorithm, config, setup.horizon, seconds, seen.returns, request, chosen)
-    run.estimates = estimate_run(run, dataset)
+    with _shown(progress):
+        run.estimates = estimate_run(run, dataset)
     if out is not None:
         # A folder that has a result is this very run's, ended before: its scores are still true.
         run.save(out, read_result(Path(out)) if (Path(out) / RESULT).is_file() else None)
@@ -186,8 +187,7 @@ def _described(dataset: Episodes) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _shown(progress: Progress | bool) -> Iterator[Progress | None]:
-    if progress is True:
-        with console_progress() as show:
-            yield show
-    else:
-        yield progress or None
+    """What is told on the way is heard by the user's function, or shown on stderr."""
+    shown = console_progress() if progress is True else contextlib.nullcontext(progress or None)
+    with shown as show, listening(show):
+        yield show

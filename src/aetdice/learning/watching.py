@@ -107,8 +107,8 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
             row = json.loads(line)
-            rows.append({**row, "step": int(row["step"]), "seconds": float(row["seconds"])})
-            str.title(row["stage"])
+            known = {"stage": str(row["stage"]), "step": int(row["step"]), "seconds": float(row["seconds"])}
+            rows.append({**row, **known})
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise InputError(f"{path}: line {number} is no line of metrics: {error!r}") from error
     return rows

@@ -59,15 +59,16 @@ class Scene(NamedTuple):
 def write_animation(path: Path, scenes: Sequence[Scene]) -> None:
     """A GIF that shows one scene after the other, again and again."""
     frames, durations = [], []
+    palette, plain = _palette(scenes), pillow().Image.Dither.NONE
     for number, scene in enumerate(scenes, start=1):
         which = "" if len(scenes) == 1 else f"episode {number} of {len(scenes)}, "
         times, scale = scene.times, scene.scale
-        frames += [draw_frame(scene, time, scale, which) for time in times]
+        for time in times:
+            frame = draw_frame(scene, time, scale, which)
+            frames.append(frame.quantize(palette=palette, dither=plain))
         pace = min(max(SECONDS / len(times), QUICKEST), SLOWEST)
         durations += [pace] * (len(times) - 1) + [REST]
-    palette = _palette(frames)
-    plain = pillow().Image.Dither.NONE
-    first, *rest = (frame.quantize(palette=palette, dither=plain) for frame in frames)
+    first, *rest = frames
     milliseconds = [round(1000 * each) for each in durations]
     write_whole(
         path,
@@ -102,8 +103,7 @@ def draw_frame(scene: Scene, time: int, scale: Scale, which: str = "") -> Any:
 
 def write_strip(path: Path, scene: Scene, count: int = 6) -> None:
     """A PNG of some moments, evenly over the time: a row per panel, time from left to right."""
-    times = scene.times
-    moments = [times[i] for i in np.unique(np.linspace(0, len(times) - 1, count).round().astype(int))]
+    moments = _evenly(scene.times, count)
     width, height = _largest(scene, CELL)
     row, scale = height + 6 + len(scene.objectives) * ROW + 10, scene.scale
     sheet = Sheet(SIDE + len(moments) * (width + MARGIN) + MARGIN, HEAD + NAME + len(scene.panels) * row + 4)
@@ -132,14 +132,22 @@ def _largest(scene: Scene, room: tuple[int, int]) -> tuple[int, int]:
     return max(width for width, _ in sizes), max(height for _, height in sizes)
 
 
-def _palette(frames: Sequence[Any]) -> Any:
-    """Colours for all frames, from some of them."""
-    pil = pillow()
-    some = [frames[i] for i in np.unique(np.linspace(0, len(frames) - 1, 8).round().astype(int))]
-    sheet = pil.Image.new("RGB", (some[0].width, sum(frame.height for frame in some)))
+def _palette(scenes: Sequence[Scene]) -> Any:
+    """Colours for all frames, from some of the first and the last episode."""
+    some = [
+        draw_frame(scene, time, scene.scale)
+        for scene in (scenes[0], scenes[-1])
+        for time in _evenly(scene.times, 4)
+    ]
+    sheet = pillow().Image.new("RGB", (some[0].width, sum(frame.height for frame in some)))
     for place, frame in enumerate(some):
         sheet.paste(frame, (0, place * frame.height))
     return _few_colours(sheet)
+
+
+def _evenly(times: Sequence[int], count: int) -> list[int]:
+    """So many of the times, the first and the last among them."""
+    return [times[i] for i in np.unique(np.linspace(0, len(times) - 1, count).round().astype(int))]
 
 
 def _few_colours(image: Any) -> Any:
