@@ -24,7 +24,7 @@ from aetdice.files import versions, write_json
 from aetdice.learning.run import gap_share, summarise
 from aetdice.learning.training import train
 from aetdice.objectives import bsr
-from aetdice.report.progress import Progress
+from aetdice.progress import Progress
 from aetdice.report.tables import columns
 from aetdice.studies.parts import Part, code_commit, complete
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from aetdice.evaluation import Evaluation, Policy, VectorPolicy, load_policy, make_objective
     from aetdice.exact import OfflineProblem, TabularMOMDP, enumerate_space, solve, solve_dual, solve_program
     from aetdice.learning.loading import load_run
+    from aetdice.learning.rendering import render
     from aetdice.learning.run import Comparison, Member, Run, evaluate
     from aetdice.learning.training import resume, train
     from aetdice.learning.verdict import Verdict
@@ -68,6 +69,7 @@ __all__ = [
     "lsr",
     "make_env",
     "make_objective",
+    "render",
     "resume",
     "safe_cobb_douglas",
     "ser",
@@ -86,6 +88,7 @@ _HOMES = {
     "evaluation": ("Evaluation", "Policy", "VectorPolicy", "load_policy", "make_objective"),
     "exact": ("OfflineProblem", "TabularMOMDP", "enumerate_space", "solve", "solve_dual", "solve_program"),
     "learning.loading": ("load_run",),
+    "learning.rendering": ("render",),
     "learning.run": ("Comparison", "Member", "Run", "evaluate"),
     "learning.training": ("resume", "train"),
     "learning.verdict": ("Verdict",),

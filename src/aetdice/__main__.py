@@ -1,5 +1,5 @@
 """`python -m aetdice` is the command line."""
 
-from aetdice.cli import main
+from aetdice_command import main
 
 main()

@@ -11,6 +11,7 @@ from tensorboardX.proto.event_pb2 import Event
 
 from aetdice import InputError, lsr
 from aetdice.learning.trackers import METRICS, JsonLines, TensorBoard, Tracker, WeightsAndBiases
+from aetdice.learning.watching import watch_run
 
 pytestmark = pytest.mark.trains
 
@@ -75,6 +76,17 @@ def test_lines_of_a_resumed_run_follow_those_before(tracked):
     assert len(rows(tracked[0])) == before
     seconds = [row["seconds"] for row in rows(tracked[0])]
     assert seconds == sorted(seconds)
+
+
+def test_a_run_that_has_ended_is_watched_to_its_verdict(tracked):
+    folder, own, run = tracked
+    state = watch_run(folder)
+    assert state.totals == {"values": 100, "refit": 4, "cloning": 100}
+    assert state.steps == state.totals
+    assert [each["verdict"] for each in state.result["by_objective"]] == [run.verdict.words]
+    last = own.rows[-1][2]["log_likelihood"]
+    [curve, _] = state.curves
+    assert (curve.low, curve.high) == (min(last), max(last))
 
 
 def test_trackers_are_told_the_same_and_closed_once(tracked):

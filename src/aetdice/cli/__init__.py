@@ -10,6 +10,7 @@ import tyro
 
 from aetdice import __version__
 from aetdice.errors import InputError
+from aetdice_command import unwind_from_now_on
 
 
 class CommandEntry(NamedTuple):
@@ -26,6 +27,8 @@ COMMANDS: dict[str, CommandEntry] = {
     "evaluate": CommandEntry("train", "Evaluate", "Sample episodes with a run's policy and its twin."),
     "estimate": CommandEntry("estimate", "EstimateCommand", "What a run's policy would attain, by a log."),
     "resume": CommandEntry("train", "Resume", "Go on with a run that was cut off."),
+    "watch": CommandEntry("watch", "Watch", "Follow a run that trains in another process."),
+    "render": CommandEntry("render", "Render", "Draw episodes of a run's policy beside its twin."),
     "export": CommandEntry("shipping", "Export", "Write a policy as one file."),
     "serve": CommandEntry("shipping", "Serve", "Answer decisions over HTTP."),
     "doctor": CommandEntry("data", "Doctor", "Look a log over before any training."),
@@ -33,6 +36,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "collect": CommandEntry("behaviours", "Collect", "Write a dataset of a D4MORL body."),
     "behaviours": CommandEntry("behaviours", "BehavioursCommand", "Policies of the D4MORL bodies."),
     "reproduce": CommandEntry("reproduce", "Reproduce", "Run a study of the paper."),
+    "completion": CommandEntry("completion", "Completion", "Let the shell complete commands and options."),
     "demo": CommandEntry("reproduce", "Demo", "Two-step and Fair-Taxi in a minute and a half."),
 }
 DESCRIPTION = "Offline nonlinear multi-objective reinforcement learning: J = G(E[F(R)])."
@@ -50,9 +54,18 @@ def main(arguments: list[str] | None = None) -> None:
     except (InputError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         raise SystemExit(2) from None
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not _was_interrupted(error):
+            raise
         print("interrupted", file=sys.stderr)
         raise SystemExit(130) from None
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether it comes from Ctrl-C; modules written in C turn that into errors of their own."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _run(arguments: list[str]) -> None:
@@ -70,6 +83,7 @@ def _run(arguments: list[str]) -> None:
     entry = COMMANDS[name]
     options: Any = getattr(importlib.import_module(f"aetdice.cli.{entry.module}"), entry.name)
     command: Any = tyro.cli(options, prog=f"aetdice {name}", args=rest, config=(tyro.conf.OmitArgPrefixes,))
+    unwind_from_now_on()
     command.run()
 
 

@@ -1,6 +1,5 @@
 """`aetdice behaviours` and `aetdice collect`: policies of the D4MORL bodies, and their datasets."""
 
-import json
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -11,16 +10,17 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import tyro
 from jaxtyping import Float
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from aetdice.behaviours import RECIPES, load_behaviour, quick_recipe, train_behaviour
 from aetdice.behaviours.collection import QUALITIES, TRAJECTORIES, collect_body, collection_facts
 from aetdice.behaviours.pace import Pace
+from aetdice.cli.options import Quiet, Shown
 from aetdice.data import Episode, load_episodes, save_episodes
 from aetdice.envs.mujoco import BODIES, find_body
 from aetdice.errors import InputError
 from aetdice.evaluation.estimates import spread
+from aetdice.report.terminal import console
 
 BodyName = Literal[*BODIES]  # type: ignore[valid-type]
 
@@ -40,11 +40,12 @@ class TrainBehaviour:
     """Of the simulation (default: all cores)."""
     quick: bool = False
     """A few minutes on two cores: enough to see learning."""
+    said: Quiet = Quiet()
 
     def run(self) -> None:
         recipe = quick_recipe(self.body) if self.quick else RECIPES[self.body]
         recipe = recipe.adapted(self.steps, self.seed)
-        pace, bar = Pace(find_body(self.body).objectives), _bar(self.body)
+        pace, bar = Pace(find_body(self.body).objectives), _bar(self.body, self.said.quiet)
         task = bar.add_task("", total=recipe.iterations * recipe.batch)
 
         def report(steps: int, total: int, returns: Float[np.ndarray, " m"] | None, upright: float) -> None:
@@ -67,18 +68,17 @@ class ShowBehaviour:
     body: tyro.conf.Positional[BodyName]
     behaviour: Path | None = None
     """Its file (default: the one that comes with the package)."""
-    json: bool = False
-    """Print one JSON object instead of a table."""
+    shown: Shown = Shown()
 
     def run(self) -> None:
         policy = load_behaviour(self.body, self.behaviour)
-        if self.json:
-            card = {name: getattr(policy, name).tolist() for name in ("preferences", "returns", "upright")}
-            print(json.dumps({"body": policy.body, "sha256": policy.sha256, **policy.details, **card}))
-        else:
-            details = policy.details
-            print(f"{details['method']}, {details['steps']:,} steps, seed {details['seed']}")
-            print(policy.text())
+        card = {name: getattr(policy, name).tolist() for name in ("preferences", "returns", "upright")}
+        details = policy.details
+        about = f"{details['method']}, {details['steps']:,} steps, seed {details['seed']}"
+        self.shown.answer(
+            {"body": policy.body, "sha256": policy.sha256, **details, **card},
+            lambda: [about, *policy.text().splitlines()],
+        )
 
 
 BehavioursCommand: Any = (
@@ -104,6 +104,7 @@ class Collect:
     """The policy's file (default: the one that comes with the package)."""
     threads: int | None = None
     """Of the simulation (default: all cores)."""
+    shown: Shown = Shown()
 
     def run(self) -> None:
         if self.out.exists():
@@ -112,27 +113,43 @@ class Collect:
         found = collect_body(self.body, self.quality, self.trajectories, self.seed, policy, self.threads)
         facts = collection_facts(policy, self.quality, self.trajectories, self.seed)
         began = time.monotonic()
-        save_episodes(self.out, self._shown(found), objectives=policy.objectives, facts=facts)
+        save_episodes(self.out, self._counted(found), objectives=policy.objectives, facts=facts)
         seconds = time.monotonic() - began
         episodes = load_episodes(self.out, verify=False)
         returns = np.add.reduceat(episodes.rewards, episodes.starts)
-        for name, column in zip(policy.objectives, returns.T, strict=True):
-            mean, sd = spread(column.tolist()).values()
-            print(f"{name:>10} {mean:10.1f}" + ("" if sd is None else f" ± {sd:.1f}"))
-        print(f"{'upright':>10} {1 - episodes.terminated.mean():10.1%}")
-        speed = episodes.steps / seconds
-        print(f"{episodes.steps:,} steps in {seconds:.0f} s ({speed:,.0f} steps/s): {self.out}")
+        named = zip(policy.objectives, returns.T, strict=True)
+        record = {
+            "folder": str(self.out),
+            "returns": {name: spread(column.tolist()) for name, column in named},
+            "upright": float(1 - episodes.terminated.mean()),
+            "steps": episodes.steps,
+            "seconds": seconds,
+        }
+        self.shown.answer(record, lambda: _collected(record))
 
-    def _shown(self, episodes: Iterable[Episode]) -> Iterator[Episode]:
-        with _bar(f"{self.body}, {self.quality}") as bar:
-            yield from bar.track(episodes, total=self.trajectories, description="trajectories")
+    def _counted(self, episodes: Iterable[Episode]) -> Iterator[Episode]:
+        with self.shown.progress() as progress:
+            for count, episode in enumerate(episodes, start=1):
+                if progress is not None:
+                    progress("trajectories", count, self.trajectories, {})
+                yield episode
 
 
-def _bar(title: str) -> Progress:
+def _collected(record: dict[str, Any]) -> list[str]:
+    spreads = [
+        f"{name:>10} {found['mean']:10.1f}" + ("" if found["sd"] is None else f" ± {found['sd']:.1f}")
+        for name, found in record["returns"].items()
+    ]
+    steps, seconds = record["steps"], record["seconds"]
+    speed = f"{steps:,} steps in {seconds:.0f} s ({steps / seconds:,.0f} steps/s): {record['folder']}"
+    return [*spreads, f"{'upright':>10} {record['upright']:10.1%}", speed]
+
+
+def _bar(title: str, quiet: bool) -> Progress:
     columns = (
         TextColumn(f"{title:>12}"),
         BarColumn(20),
         MofNCompleteColumn(),
         TextColumn("{task.description}"),
     )
-    return Progress(*columns, console=Console(file=sys.stderr))
+    return Progress(*columns, console=console(sys.stderr), disable=quiet)

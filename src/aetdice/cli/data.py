@@ -1,15 +1,12 @@
 """`aetdice convert` and `aetdice doctor`: logs of one's own."""
 
-import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import tyro
-from rich.console import Console
-from rich.text import Text
 
+from aetdice.cli.options import Shown
 from aetdice.data import FORMATS, Columns, Episodes
 from aetdice.data.doctor import Report, examine
 from aetdice.data.mending import mend
@@ -17,6 +14,7 @@ from aetdice.data.readers.arrays import Store
 from aetdice.data.store import load_episodes, load_facts
 from aetdice.datasets import load_dataset
 from aetdice.errors import InputError
+from aetdice.progress import listening
 
 SIGNS = {"error": "✗", "warning": "!", "note": "·"}
 SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npz": "npz", "": "store"}
@@ -44,13 +42,6 @@ class LogOptions:
         return arguments
 
 
-def show(*notes: str, to_stderr: bool = False) -> None:
-    """What was found and decided, a line each."""
-    console = Console(file=sys.stderr if to_stderr else sys.stdout)
-    for note in notes:
-        console.print(Text(note), soft_wrap=True)
-
-
 @dataclass(frozen=True)
 class Convert:
     """Write a log in another format."""
@@ -64,9 +55,9 @@ class Convert:
     """After how many steps an episode is over at the latest (default: the longest)."""
     to: Literal[*FORMATS] | None = None  # type: ignore[valid-type]
     """The target's format, where its name does not tell; minari takes an id like shifts/log-v0."""
-
     append: bool = False
     """Add the episodes to a native store that is there already, in its coding."""
+    shown: Shown = Shown()
 
     def run(self) -> None:
         target = Path(self.target)
@@ -80,15 +71,21 @@ class Convert:
             raise InputError(f"{target} has no suffix that names a format; say --to {' | '.join(FORMATS)}")
         dataset = self.load(self.log.ends)
         FORMATS[name].write(target, dataset)
-        show(*dataset.notes)
-        print(f"written: {target} ({name})")
+        self.shown.say(*dataset.notes)
+        self.tell(dataset, {"written": str(target), "format": name}, f"written: {target} ({name})")
 
     def add_to(self, store: Path) -> None:
         """Append to a store; ends are read as it has them unless said otherwise."""
         dataset = self.load(self.log.ends or load_facts(store).get("ends"))
         Store().append(store, dataset)
-        show(*dataset.notes)
-        print(f"appended to {store}: {len(dataset):,} episodes; it has {len(load_episodes(store)):,} now")
+        self.shown.say(*dataset.notes)
+        now = len(load_episodes(store))
+        words = f"appended to {store}: {len(dataset):,} episodes; it has {now:,} now"
+        self.tell(dataset, {"written": str(store), "format": "store", "episodes_now": now}, words)
+
+    def tell(self, dataset: Episodes, record: dict[str, Any], words: str) -> None:
+        facts = {"episodes": len(dataset), "steps": dataset.steps, "notes": list(dataset.notes)}
+        self.shown.answer({**facts, **record}, lambda: [words])
 
     def load(self, ends: str | None) -> Episodes:
         arguments: dict[str, Any] = {} if self.horizon is None else {"horizon": self.horizon}
@@ -110,31 +107,31 @@ class Doctor:
     fix: Path | None = None
     """Write what can be mended safely to this new CSV or Parquet file: rows in order, repeated rows
     once, an id of its own for every episode."""
-    json: bool = False
-    """Print one JSON object instead of a page."""
+    shown: Shown = Shown()
 
     def run(self) -> None:
         given = self.log.given()
         columns = given["columns"] or Columns()
         mended = None if self.fix is None else mend(Path(self.source), columns, self.fix)
         source = str(self.fix) if mended else self.source
-        report = examine(source, columns, ends=self.log.ends, horizon=self.horizon)
-        if self.json:
-            print(json.dumps({**report.record(), "mended": mended}))
-        else:
-            if self.fix is not None:
-                print(f"mended in {self.fix}: {'; '.join(mended)}" if mended else "nothing to mend")
-            _show(report, Console())
+        with self.shown.progress() as progress, listening(progress):
+            report = examine(source, columns, ends=self.log.ends, horizon=self.horizon)
+        self.shown.answer({**report.record(), "mended": mended}, lambda: [*self.done(mended), *_page(report)])
         if report.found:
             raise SystemExit(1)
 
+    def done(self, mended: list[str] | None) -> list[str]:
+        """What --fix has done."""
+        if self.fix is None:
+            return []
+        return [f"mended in {self.fix}: {'; '.join(mended)}" if mended else "nothing to mend"]
 
-def _show(report: Report, console: Console) -> None:
-    console.print(Text(report.source, style="bold"))
-    for note in report.notes:
-        console.print(Text(f"  {note}"), soft_wrap=True)
-    for finding in report.findings:
-        where = f" {finding.where}:" if finding.where else ""
-        console.print(Text(f"{SIGNS[finding.level]}{where} {finding.words}"), soft_wrap=True)
+
+def _page(report: Report) -> list[str]:
+    findings = [
+        f"{SIGNS[each.level]} {f'{each.where}: ' if each.where else ''}{each.words}"
+        for each in report.findings
+    ]
     count = {level: sum(each.level == level for each in report.findings) for level in SIGNS}
-    console.print(Text(f"{count['error']} errors, {count['warning']} warnings, {count['note']} notes"))
+    total = f"{count['error']} errors, {count['warning']} warnings, {count['note']} notes"
+    return [report.source, *(f"  {note}" for note in report.notes), *findings, total]

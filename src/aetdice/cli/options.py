@@ -1,14 +1,69 @@
 """Options that several commands share; what they make is imported when it is made, so that help is quick."""
 
-from collections.abc import Callable
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
 
 from aetdice.errors import InputError
+from aetdice.progress import Progress
+from aetdice.report.progress import console_progress
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from aetdice.envs import FairTaxi
     from aetdice.objectives import Objective
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """Of what is said on the way."""
+
+    quiet: Annotated[bool, tyro.conf.arg(aliases=["-q"])] = False
+    """No progress and no remarks; results and errors remain."""
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress | None]:
+        """What to tell how far something has come, on stderr."""
+        if self.quiet:
+            yield None
+            return
+        with console_progress() as progress:
+            yield progress
+
+
+@dataclass(frozen=True)
+class Shown(Quiet):
+    """Of what is printed."""
+
+    json: bool = False
+    """Print one JSON object, and nothing else, on stdout."""
+
+    def say(self, *remarks: str) -> None:
+        """What was found and decided on the way, a line each."""
+        from aetdice.report.terminal import say
+
+        for remark in () if self.quiet else remarks:
+            say(remark, sys.stderr if self.json else sys.stdout)
+
+    def answer(self, record: Mapping[str, Any], page: "Callable[[], RenderableType | list[str]]") -> None:
+        """The result: for scripts its record, for people a table or sentences."""
+        if self.json:
+            print(json.dumps(record))
+            return
+        from aetdice.report.terminal import console, say
+
+        made = page()
+        if not isinstance(made, list):
+            console().print(made)
+            return
+        for sentence in made:
+            say(sentence)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Literal
 
 import tyro
-from rich.console import Console
 
-from aetdice.report.progress import console_progress
+from aetdice.cli.options import Quiet, Shown
+from aetdice.report.terminal import console
 from aetdice.studies import STUDIES
 from aetdice.studies.demo import demo
-from aetdice.studies.parts import complete
+from aetdice.studies.parts import complete, read_summary
 from aetdice.studies.populations import parts_of
 from aetdice.studies.reporting import report
 
@@ -29,17 +29,20 @@ class Reproduce:
     """Only these parts, for instance to spread a study over computers; tables show what is there."""
     list: bool = False
     """Name the parts and stop."""
+    shown: Shown = Shown()
 
     def run(self) -> None:
         study = STUDIES[self.study](self.quick)
         parts = parts_of(study)
         if self.list:
-            print("\n".join(part.name for part in parts))
+            names = [part.name for part in parts]
+            self.shown.answer({"parts": names}, lambda: names)
             return
         folder = self.out or Path("reproduce") / (f"{self.study}-quick" if self.quick else self.study)
-        with console_progress() as progress:
+        with self.shown.progress() as progress:
             results = complete(parts, folder, self.part, progress)
-        Console().print(report(study, results, folder))
+        tables = report(study, results, folder)
+        self.shown.answer(read_summary(folder), lambda: tables)
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,8 @@ class Demo:
 
     out: Path = Path("demo")
     """Where the picture and its data go."""
+    said: Quiet = Quiet()
 
     def run(self) -> None:
-        with console_progress() as progress:
-            demo(self.out, Console(), progress)
+        with self.said.progress() as progress:
+            demo(self.out, console(), progress or False)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
-from rich.console import Console
-from rich.text import Text
 
+from aetdice.cli.options import Shown
 from aetdice.errors import InputError
 from aetdice.serving import FORMATS, export_run, find_policy, policy_model
 from aetdice_runner import Runner
@@ -26,6 +25,7 @@ class Export:
     """The new file: .onnx, or .jax (programs of jax.export)."""
     member: int | None = None
     """Of the run (default: the selected one)."""
+    shown: Shown = Shown()
 
     def run(self) -> None:
         if self.target.suffix not in FORMATS:
@@ -35,7 +35,9 @@ class Export:
             raise InputError(f"{self.target} exists; delete it or choose another name")
         result = export_run(self.run_folder, self.target, self.member)
         said = "" if result is None else f"; member {result['member']}: {result.get('verdict', 'no verdict')}"
-        Console().print(Text(f"{self.target}: {self.target.stat().st_size:,} bytes{said}"), soft_wrap=True)
+        size = self.target.stat().st_size
+        record = {"file": str(self.target), "bytes": size, "result": result}
+        self.shown.answer(record, lambda: [f"{self.target}: {size:,} bytes{said}"])
 
 
 @dataclass(frozen=True)

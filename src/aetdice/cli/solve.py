@@ -1,6 +1,5 @@
 """`aetdice solve`: certified optima."""
 
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from aetdice.cli.options import ObjectiveOptions, TaxiOptions
+from aetdice.cli.options import ObjectiveOptions, Shown, TaxiOptions
 
 if TYPE_CHECKING:
     from aetdice.exact import Optimum, TabularMOMDP
@@ -21,8 +20,7 @@ class Solve:
     """Options that every problem shares."""
 
     options: ObjectiveOptions
-    json: bool = False
-    """Print one JSON object instead of tables."""
+    shown: Shown = Shown()
 
 
 @dataclass(frozen=True)
@@ -72,8 +70,6 @@ SolveCommand = (
 
 
 def _solve(name: str, build: "Callable[[], TabularMOMDP]", command: Solve) -> None:
-    from rich.console import Console
-
     from aetdice.exact import solve
     from aetdice.report.tables import optimum_table
 
@@ -83,10 +79,9 @@ def _solve(name: str, build: "Callable[[], TabularMOMDP]", command: Solve) -> No
     optimum = solve(momdp, objective)
     seconds = time.perf_counter() - started
     regime = objective.regime(momdp.reward.shape[3])
-    if command.json:
-        print(json.dumps(_record(name, regime, optimum, seconds)))
-    else:
-        Console().print(optimum_table(name, regime, optimum, seconds))
+    command.shown.answer(
+        _record(name, regime, optimum, seconds), lambda: optimum_table(name, regime, optimum, seconds)
+    )
     if optimum.gap > 1e-6:
         print(f"warning: not certified to 1e-6; the gap is {optimum.gap:.1e}", file=sys.stderr)
 

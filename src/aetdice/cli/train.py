@@ -1,6 +1,5 @@
 """`aetdice train`, `evaluate` and `resume`."""
 
-import json
 import sys
 import tomllib
 from dataclasses import dataclass
@@ -8,11 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tyro
-from rich.console import Console
 
 from aetdice.algorithms import ALGORITHMS
-from aetdice.cli.data import LogOptions, show
-from aetdice.cli.options import ObjectiveOptions, TaxiOptions
+from aetdice.cli.data import LogOptions
+from aetdice.cli.options import ObjectiveOptions, Shown, TaxiOptions
 from aetdice.config import TrainingConfig, parse_setting
 from aetdice.data import Episodes
 from aetdice.datasets import (
@@ -34,6 +32,7 @@ from aetdice.learning.run import Run, summarise
 from aetdice.learning.trackers import TensorBoard, Tracker, WeightsAndBiases
 from aetdice.learning.training import resume, train
 from aetdice.objectives import Objective
+from aetdice.progress import listening
 from aetdice.report.tables import evaluation_table, training_table
 
 
@@ -91,8 +90,7 @@ class Train:
     """Write TensorBoard files to the folder as well."""
     wandb: str | None = None
     """Log to this Weights & Biases project as well."""
-    json: bool = False
-    """Print the result file instead of a table."""
+    shown: Shown = Shown()
     taxi: TaxiOptions = TaxiOptions()
 
     def run(self) -> None:
@@ -117,10 +115,11 @@ class Train:
             effort=self.effort,
             config=config,
             out=self.out,
+            progress=not self.shown.quiet,
             trackers=_trackers(self.tensorboard, self.wandb, self.out),
             notes={"command": ["aetdice", *sys.argv[1:]], "episodes": self.episodes},
         )
-        _finish(run, self.out, self.json)
+        _finish(run, self.out, self.shown)
 
     def load(self) -> Episodes:
         """The dataset; what was decided about a log is shown."""
@@ -137,7 +136,7 @@ class Train:
             quality=self.dataset,
             **arguments,
         )
-        show(*dataset.notes, to_stderr=self.json)
+        self.shown.say(*dataset.notes)
         return dataset
 
     def aims(self, dataset: Episodes) -> tuple[list[Objective], int]:
@@ -150,12 +149,11 @@ class Train:
         share = self.training_config().trainer.holdout
         kept = kept if share is None else f"{share:.0%} of the episodes"
         names = ", ".join(f"r{index} {name}" for index, name in enumerate(dataset.objectives))
-        show(f"objectives: {names}", to_stderr=self.json)
+        self.shown.say(f"objectives: {names}")
         report = len(dataset) - len(set_aside(dataset, self.training_config())[0])
-        show(
+        self.shown.say(
             f"horizon: {horizon} steps; held out for choosing: {kept}; kept for the estimate: {report:,} of "
-            f"{len(dataset):,} episodes",
-            to_stderr=self.json,
+            f"{len(dataset):,} episodes"
         )
         return swept_objectives(self.goal.given(), len(dataset.objectives), horizon), horizon
 
@@ -190,12 +188,12 @@ class Resume:
     """Write TensorBoard files to the folder as well."""
     wandb: str | None = None
     """Log to this Weights & Biases project as well."""
-    json: bool = False
-    """Print the result file instead of a table."""
+    shown: Shown = Shown()
 
     def run(self) -> None:
-        run = resume(self.folder, trackers=_trackers(self.tensorboard, self.wandb, self.folder))
-        _finish(run, self.folder, self.json)
+        trackers = _trackers(self.tensorboard, self.wandb, self.folder)
+        run = resume(self.folder, progress=not self.shown.quiet, trackers=trackers)
+        _finish(run, self.folder, self.shown)
 
 
 @dataclass(frozen=True)
@@ -209,15 +207,12 @@ class Evaluate:
     """Of actions and environment."""
     member: int | None = None
     """Which one; by default the selected."""
-    json: bool = False
-    """Print one JSON object instead of a table."""
+    shown: Shown = Shown()
 
     def run(self) -> None:
-        result = self.result()
-        if self.json:
-            print(json.dumps(result))
-        else:
-            Console().print(evaluation_table(result))
+        with self.shown.progress() as progress, listening(progress):
+            result = self.result()
+        self.shown.answer(result, lambda: evaluation_table(result))
 
     def result(self) -> dict[str, Any]:
         run = load_run(self.folder)
@@ -238,17 +233,15 @@ class Evaluate:
         }
 
 
-def _finish(run: Run, folder: Path, as_json: bool) -> None:
+def _finish(run: Run, folder: Path, shown: Shown) -> None:
     """Evaluate all members, write the result and show it."""
     origin = run.request["dataset"]["origin"]
     if "file" in origin:
         scored = summarise(run)
     else:
         env = environment_of(origin)
-        scored = summarise(run, env, space_of(env), run.request["notes"].get("episodes", EPISODES))
+        with shown.progress() as progress, listening(progress):
+            scored = summarise(run, env, space_of(env), run.request["notes"].get("episodes", EPISODES))
     result = {**scored, "config": run.request}
     write_json(folder / RESULT, result)
-    if as_json:
-        print(json.dumps(result))
-    else:
-        Console().print(training_table(result, folder))
+    shown.answer(result, lambda: training_table(result, folder))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Float, Shaped
 
+from aetdice.envs.pixels import Image
 from aetdice.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ class BatchedEnvironment(Protocol):
     It keeps the states of the episodes. An episode that has terminated stays where it is: its
     observation is repeated, its reward is zero and `terminated` stays true. The horizon is kept
     by whoever steps. It may also say its `action_shape`, () for discrete actions, against policies
-    that have others, and its `utility_threshold`, as an `Environment` does.
+    that have others, and its `utility_threshold`, as an `Environment` does; `picture()` draws its
+    first episode.
     """
 
     @property
@@ -97,6 +99,13 @@ class GymnasiumBatch:
                     f"{self.horizon}; pass horizon={self._time}"
                 )
         return self._observations.copy(), rewards, self._ended.copy()
+
+    def picture(self) -> Image:
+        """What the first environment renders."""
+        drawn = self._environments[0].render()
+        if not isinstance(drawn, np.ndarray):
+            raise InputError('make the environments with render_mode="rgb_array" to draw them')
+        return drawn
 
 
 def check_count(count: int) -> None:

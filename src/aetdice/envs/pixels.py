@@ -11,6 +11,7 @@ Colour = tuple[int, int, int]
 WHITE: Colour = (255, 255, 255)
 LINE: Colour = (222, 222, 226)
 INK: Colour = (46, 52, 64)
+WAY: Colour = (150, 156, 168)
 GROUPS: tuple[Colour, ...] = ((32, 119, 180), (230, 115, 20), (44, 145, 80), (160, 70, 160), (150, 110, 60))
 """Blue, orange, green, purple, brown: one colour per objective, reused in turn."""
 
@@ -62,6 +63,8 @@ def draw_line(
 
 def shrink(image: Image, factor: int) -> UInt8[np.ndarray, "smaller narrower 3"]:
     """Every factor × factor pixels averaged into one, so that edges drawn large come out smooth."""
-    height, width = image.shape[0] // factor, image.shape[1] // factor
-    blocks = image.reshape(height, factor, width, factor, 3)
-    return blocks.mean(axis=(1, 3)).round().astype(np.uint8)
+    corners = [image[row::factor, column::factor] for row in range(factor) for column in range(factor)]
+    total = np.full(corners[0].shape, factor**2 // 2, np.uint16)  # rounds, below
+    for corner in corners:
+        total += corner
+    return (total // factor**2).astype(np.uint8)

@@ -18,6 +18,7 @@ from aetdice.errors import InputError
 from aetdice.evaluation.acting import draw_courses, sample_actions
 from aetdice.evaluation.policy import Policy
 from aetdice.networks import Categorical, GaussianMixture, PolicyHead, PolicyNetwork
+from aetdice.progress import tell
 
 TOGETHER = 256
 """Episodes of a batched environment that are stepped at once."""
@@ -94,7 +95,7 @@ def sample_returns(
         raise InputError("a batched environment begins at its own reset")
     env = env if policy.transform is None else TransformedBatch(env, policy.transform)
     parts = [
-        _batched_returns(policy, env, min(TOGETHER, episodes - first), seed, first, greedy)
+        _batched_returns(policy, env, min(TOGETHER, episodes - first), seed, first, greedy, episodes)
         for first in range(0, episodes, TOGETHER)
     ]
     return np.concatenate(parts)
@@ -168,7 +169,7 @@ def _rollouts(
 
 
 def _batched_returns(
-    policy: Policy, env: BatchedEnvironment, count: int, seed: int, first: int, greedy: bool
+    policy: Policy, env: BatchedEnvironment, count: int, seed: int, first: int, greedy: bool, episodes: int
 ) -> Float[np.ndarray, "count m"]:
     """Policy on the device, environment on the host, all episodes in step."""
     own = int(np.random.SeedSequence([seed, first]).generate_state(1)[0])
@@ -185,6 +186,8 @@ def _batched_returns(
         running &= ~terminated
         if not running.any():
             break
+        tell("rollout", first * env.horizon + count * time, episodes * env.horizon)
+    tell("rollout", (first + count) * env.horizon, episodes * env.horizon)
     return accrued
 
 

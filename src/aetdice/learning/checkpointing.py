@@ -11,7 +11,7 @@ from jaxtyping import Array, UInt8
 from aetdice.errors import InputError
 from aetdice.files import load_tree, save_tree
 from aetdice.learning.trackers import JsonLines, Tracker
-from aetdice.report.progress import Progress
+from aetdice.progress import Progress
 
 CHECKPOINT = "checkpoint.npz"
 SAVING = 20

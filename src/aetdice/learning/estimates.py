@@ -8,12 +8,17 @@ from aetdice.errors import InputError
 from aetdice.estimation import PolicyEstimate, estimate
 from aetdice.learning.inputs import set_aside
 from aetdice.learning.run import Member, Run
+from aetdice.progress import tell
 
 
 def estimate_member(member: Member, data: Episodes, seen: Episodes | None, horizon: int) -> dict[str, Any]:
     """Policy and twin, and as a check the log itself beside the twin's estimate."""
     known = {"twin": member.twin, "seen": seen, "horizon": horizon}
-    policy, twin = (estimate(one, data, member.objective, **known) for one in member.acting)  # type: ignore[arg-type]
+    found = []
+    for one in member.acting:
+        found.append(estimate(one, data, member.objective, **known))  # type: ignore[arg-type]
+        tell("estimates", len(found), len(member.acting))
+    policy, twin = found
     return {"policy": policy.record(), "twin": twin.record(), "self_check": self_check(twin)}
 
 

@@ -5,9 +5,11 @@ ratio-weighted J does not. One thing is chosen after the other, each with short 
 set by hand is kept.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -19,6 +21,7 @@ from aetdice.data import Episodes
 from aetdice.data.device import DeviceData
 from aetdice.learning.inputs import encoder_for, has_discrete_observations, head_for, onto_device
 from aetdice.learning.population import fit_of_policies, start_policies, train_policies
+from aetdice.progress import tell
 
 Settings = Mapping[str, Any]
 
@@ -69,13 +72,14 @@ def settle(dataset: Episodes, algorithm: Algorithm, horizon: int, config: Traini
     if trial is None:
         return config
     if not has_discrete_observations(dataset) and not _touched(given, FEATURES):
-        config = trial.best([config.adapted(features) for features in FEATURES], UPDATES)
+        config = trial.best("features", [config.adapted(features) for features in FEATURES], UPDATES)
     if "extraction.steps" not in given:
         config = _long_enough(trial, config, effort.lengths)
     length = config.extraction.steps
     for name, values in (("extraction.dropout", effort.dropouts), ("network.hidden", effort.widths)):
         if values and name not in given:
-            config = trial.best([config, *(config.adapted({name: value}) for value in values)], length)
+            others = [config.adapted({name: value}) for value in values]
+            config = trial.best(name.partition(".")[2], [config, *others], length)
     return config
 
 
@@ -85,10 +89,10 @@ def _touched(given: Settings, candidates: Sequence[Settings]) -> bool:
 
 def _long_enough(trial: "Trial", config: TrainingConfig, lengths: Sequence[int]) -> TrainingConfig:
     """The first length that the next one does not improve on."""
-    length = lengths[0]
-    reached = trial.fit(config, length) if len(lengths) > 1 else 0.0
+    length, hear = lengths[0], partial(tell, "choosing length")
+    reached = trial.fit(config, length, partial(hear, total=length)) if len(lengths) > 1 else 0.0
     for longer in lengths[1:]:
-        fit = trial.fit(config, longer)
+        fit = trial.fit(config, longer, partial(hear, total=longer))
         if fit < reached + FLAT:
             break
         length, reached = longer, fit
@@ -116,12 +120,21 @@ class Trial(NamedTuple):
         seen, held_out = (onto_device(part, horizon, plain) for part in (training, kept))
         return cls(training, seen, held_out, algorithm, horizon)
 
-    def best(self, candidates: Sequence[TrainingConfig], updates: int) -> TrainingConfig:
+    def best(self, what: str, candidates: Sequence[TrainingConfig], updates: int) -> TrainingConfig:
         """The candidate whose cloning predicts held-out episodes best."""
-        return candidates[int(np.argmax([self.fit(config, updates) for config in candidates]))]
 
-    def fit(self, config: TrainingConfig, updates: int) -> float:
-        """E[log π(a|s̃)] of held-out steps, after a cloning of the others."""
+        def fit(index: int) -> float:
+            before, total = index * updates, len(candidates) * updates
+            return self.fit(
+                candidates[index], updates, lambda done: tell(f"choosing {what}", before + done, total)
+            )
+
+        return candidates[int(np.argmax([fit(index) for index in range(len(candidates))]))]
+
+    def fit(
+        self, config: TrainingConfig, updates: int, hear: Callable[[int], None] = lambda _: None
+    ) -> float:
+        """E[log π(a|s̃)] of held-out steps, after a cloning of the others; `hear` is told how far it is."""
         network, seeds = config.network, jnp.zeros(1, jnp.int32)
         encoder = encoder_for(self.training, self.horizon, self.algorithm, network)
         states = start_policies(encoder, head_for(self.training, network), network.hidden, seeds)
@@ -132,4 +145,6 @@ class Trial(NamedTuple):
         for first in range(0, updates, UPDATES):
             steps = jnp.arange(first, min(first + UPDATES, updates))
             states = train_policies(states, weights, jnp.full(1, RATE), seeds, self.seen, steps, extraction)
+            jax.tree.map(lambda leaf: leaf.block_until_ready(), states)
+            hear(first + len(steps))
         return float(fit_of_policies(states, self.held_out)[0])

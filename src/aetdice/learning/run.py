@@ -19,6 +19,7 @@ from aetdice.learning.folder import RESULT, check_folder, save_policies, save_re
 from aetdice.learning.selection import Candidate, Selection, select
 from aetdice.learning.verdict import Verdict
 from aetdice.objectives import Objective
+from aetdice.progress import tell
 
 
 @dataclass(eq=False)
@@ -95,6 +96,13 @@ class Run:
         """Whether to trust the selected policy, and why."""
         return self.selected.verdict
 
+    def member(self, index: int | None = None) -> Member:
+        """A member by its number, or the selected one."""
+        count = len(self.members)
+        if index is not None and not 0 <= index < count:
+            raise InputError(f"the run has members 0 to {count - 1}, not {index}")
+        return self.selected if index is None else self.members[index]
+
     def evaluate(
         self,
         env: AnyEnvironment,
@@ -105,10 +113,7 @@ class Run:
         greedy: bool = False,
     ) -> Comparison:
         """A member's policy, by default the selected one's, and its twin in an environment, sampled."""
-        count = len(self.members)
-        if member is not None and not 0 <= member < count:
-            raise InputError(f"the run has members 0 to {count - 1}, not {member}")
-        one = self.selected if member is None else self.members[member]
+        one = self.member(member)
         return Comparison(
             *(
                 evaluate_policy(policy, env, episodes, seed, objective=one.objective, greedy=greedy)
@@ -247,6 +252,7 @@ def _scored_rows(run: Run, env: AnyEnvironment, episodes: int) -> list[dict[str,
                 "evaluation": own,
             }
         )
+        tell("evaluation", len(rows), len(run.members))
     return rows
 
 

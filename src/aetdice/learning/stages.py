@@ -118,6 +118,12 @@ def train_members(
         ]
 
 
+def stages_of(setup: Setup) -> dict[str, int]:
+    """How many steps each stage has, in their order."""
+    totals = {"values": setup.algorithm.steps, "refit": len(setup.choices)}
+    return {**totals, "cloning": setup.config.extraction.steps}
+
+
 def _value_stage(
     state: TrainingState, setup: Setup, source: Source, checkpointing: Checkpointing[TrainingState]
 ) -> TrainingState:

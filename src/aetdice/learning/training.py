@@ -18,10 +18,11 @@ from aetdice.learning.folder import RESULT, check_folder, read_request, read_res
 from aetdice.learning.inputs import set_aside
 from aetdice.learning.run import Run, select_members
 from aetdice.learning.setup import Seeds, Setup, Values, set_up, several
-from aetdice.learning.stages import TrainingState, start, train_members
+from aetdice.learning.stages import TrainingState, stages_of, start, train_members
 from aetdice.learning.trackers import Tracker
 from aetdice.objectives import Objective, objective_from, objective_record
-from aetdice.report.progress import Progress, console_progress
+from aetdice.progress import Progress, listening
+from aetdice.report.progress import console_progress
 
 
 def train(
@@ -67,22 +68,24 @@ def train(
     seen = seen if transform is None else transform_episodes(seen, transform)
     own = {"beta": beta, "expectile": expectile, "temperature": temperature, "sample_size": sample_size}
     sweeps: dict[str, Values | None] = {**own}
-    setup = set_up(
-        seen,
-        objectives,
-        algorithm=algorithm,
-        horizon=horizon,
-        sweeps=sweeps,
-        learning_rate=learning_rate,
-        seed=seed,
-        config=config,
-    )
+    with _shown(progress):
+        setup = set_up(
+            seen,
+            objectives,
+            algorithm=algorithm,
+            horizon=horizon,
+            sweeps=sweeps,
+            learning_rate=learning_rate,
+            seed=seed,
+            config=config,
+        )
     request = {
         "dataset": _described(dataset),
         "objectives": [{"name": each.name, "record": objective_record(each)} for each in objectives],
         "algorithm": algorithm,
         "horizon": setup.horizon,
         "split": _split(seen, setup),
+        "stages": stages_of(setup),
         "sweeps": {name: several(value) for name, value in sweeps.items() if value is not None},
         "learning_rate": several(learning_rate),
         "seed": several(seed),
@@ -106,7 +109,8 @@ def train(
     given = config.changed()
     chosen = {name: value for name, value in setup.config.changed().items() if name not in given}
     run = Run(members, selections, algorithm, config, setup.horizon, seconds, seen.returns, request, chosen)
-    run.estimates = estimate_run(run, dataset)
+    with _shown(progress):
+        run.estimates = estimate_run(run, dataset)
     if out is not None:
         # A folder that has a result is this very run's, ended before: its scores are still true.
         run.save(out, read_result(Path(out)) if (Path(out) / RESULT).is_file() else None)
@@ -183,8 +187,7 @@ def _described(dataset: Episodes) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _shown(progress: Progress | bool) -> Iterator[Progress | None]:
-    if progress is True:
-        with console_progress() as show:
-            yield show
-    else:
-        yield progress or None
+    """What is told on the way is heard by the user's function, or shown on stderr."""
+    shown = console_progress() if progress is True else contextlib.nullcontext(progress or None)
+    with shown as show, listening(show):
+        yield show

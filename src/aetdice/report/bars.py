@@ -1,11 +1,11 @@
 """Progress bars on a terminal; in a file of its own, so that Rich is imported only there."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -17,7 +17,9 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 from rich.text import Text
 
-from aetdice.report.progress import Progress
+from aetdice.progress import Progress
+from aetdice.report.progress import SHORT
+from aetdice.report.terminal import console
 
 
 class SpeedColumn(ProgressColumn):
@@ -31,23 +33,25 @@ class SpeedColumn(ProgressColumn):
 def progress_bars() -> Iterator[Progress]:
     """A bar per stage, on stderr."""
     columns = (
-        TextColumn("{task.description:>16}"),
-        BarColumn(),
+        TextColumn("{task.description:>18}"),
+        BarColumn(24),
         MofNCompleteColumn(),
         SpeedColumn(),
         TimeRemainingColumn(),
     )
-    bars, tasks = Bars(*columns, console=Console(file=sys.stderr)), dict[str, Any]()
+    bars, tasks = Bars(*columns, console=console(sys.stderr)), dict[str, Any]()
+    begun = time.monotonic()
 
     def report(stage: str, step: int, total: int, metrics: dict[str, Any]) -> None:
         del metrics
-        bars.start()  # not before there is something to show, so that an error stands alone
         if stage not in tasks:
             tasks[stage] = bars.add_task(stage, total=total)
         bars.update(tasks[stage], completed=step)
+        if time.monotonic() - begun >= SHORT:  # not before, so that an error stands alone
+            bars.start()
 
     try:
         yield report
     finally:
-        if tasks:
+        if bars.live.is_started:
             bars.stop()

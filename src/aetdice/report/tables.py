@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aetdice.exact import Optimum
+from aetdice.report.fitting import FittingTable
 
 SHOWN = 12
 
@@ -26,7 +27,7 @@ def optimum_table(problem: str, regime: str, optimum: Optimum, seconds: float) -
         ("time", f"{seconds:.1f} s"),
     ):
         facts.add_row(Text(label, style="bold"), Text(value))
-    outcomes = Table(title="what an episode brings", title_justify="left", title_style="bold")
+    outcomes = FittingTable(title="what an episode brings", title_justify="left", title_style="bold")
     outcomes.add_column("probability", justify="right")
     for name in names:
         outcomes.add_column(Text(name), justify="right")
@@ -41,7 +42,7 @@ def optimum_table(problem: str, regime: str, optimum: Optimum, seconds: float) -
 
 def columns(title: str, *names: str) -> Table:
     """An empty table: the first column for names, the others for numbers."""
-    table = Table(title=Text(title), title_justify="left", title_style="bold")
+    table = FittingTable(title=Text(title), title_justify="left", title_style="bold")
     for i, name in enumerate(names):
         table.add_column(Text(name), justify="right" if i else "left")
     return table
@@ -120,7 +121,7 @@ def estimate_table(result: Mapping[str, Any]) -> Table:
 def evaluation_table(result: Mapping[str, Any]) -> Group:
     """Policy and twin under every objective, with intervals, and what episodes bring."""
     title = Text(f"trained for {result['objective']}", style="bold")
-    scores = Table(title=title, title_justify="left")
+    scores = FittingTable(title=title, title_justify="left")
     scores.add_column("evaluated under")
     for kind in ("policy", "twin"):
         scores.add_column(kind, justify="right")
@@ -130,7 +131,7 @@ def evaluation_table(result: Mapping[str, Any]) -> Group:
         scores.add_row(Text(name if name == "trained" else score["objective"]), *shown)
     if result["exact_score"] is not None:
         scores.add_row("trained, exact optimum", f"{result['exact_score']:.4f}", "")
-    quantiles = Table(title="returns of the policy", title_justify="left", title_style="bold")
+    quantiles = FittingTable(title="returns of the policy", title_justify="left", title_style="bold")
     quantiles.add_column("quantile")
     for name in result["objectives"]:
         quantiles.add_column(Text(name), justify="right")

@@ -17,7 +17,7 @@ from aetdice.evaluation import Policy, Situation, sample_returns
 from aetdice.exact.mixtures import best_mixture
 from aetdice.learning.run import Member, gap_share
 from aetdice.objectives import Objective, bsr, in_float64
-from aetdice.report.progress import Progress
+from aetdice.progress import Progress
 from aetdice.report.tables import columns
 from aetdice.studies import point_maze
 from aetdice.studies.maze_figures import draw_stars

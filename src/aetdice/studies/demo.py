@@ -17,8 +17,8 @@ from aetdice.files import versions, write_json
 from aetdice.learning.run import Member, gap_share
 from aetdice.learning.training import train
 from aetdice.objectives import Objective, bsr, esr, lsr, ser
+from aetdice.progress import Progress
 from aetdice.report.figures import share_bars
-from aetdice.report.progress import Progress
 from aetdice.report.tables import columns
 from aetdice.studies.fair_taxi import exact_shares, shares
 from aetdice.studies.score_tables import gap_words

@@ -13,11 +13,11 @@ import jax
 
 from aetdice.errors import InputError
 from aetdice.files import versions, write_json
-from aetdice.report.progress import Progress
+from aetdice.progress import Progress
 
 FORMAT = 2
 """Of `summary.json`; experiments/convert_results.py converts what version 0.1 wrote."""
-PARTS = "parts"
+PARTS, SUMMARY = "parts", "summary.json"
 MADE = ("facts", "commit", "date", "device", "seconds", "versions")
 """What a part's file says of how it was made."""
 SAMPLES = "samples"
@@ -71,7 +71,13 @@ def write_summary(folder: Path, content: Mapping[str, Any]) -> None:
         with contextlib.suppress(KeyError, TypeError, ValueError):  # somebody else's file
             part = json.loads(path.read_text(encoding="utf-8"))
             made[path.stem] = {key: part[key] for key in MADE}
-    write_json(folder / "summary.json", {"format": FORMAT, **without_samples(content), "made": made})
+    write_json(folder / SUMMARY, {"format": FORMAT, **without_samples(content), "made": made})
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """What `write_summary` wrote."""
+    content: dict[str, Any] = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    return content
 
 
 def without_samples(content: Any) -> Any:

@@ -14,7 +14,7 @@ from aetdice.learning.run import Run
 from aetdice.learning.setup import readable
 from aetdice.learning.training import train
 from aetdice.objectives import in_float64
-from aetdice.report.progress import Progress
+from aetdice.progress import Progress
 from aetdice.studies.parts import Part, read_results
 from aetdice.studies.study import DATA_SEED, SEED, Population, Rollouts, Row, Study, Table, scores_of
 

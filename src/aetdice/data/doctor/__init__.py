@@ -1,5 +1,7 @@
 """`examine`: everything that is wrong or odd about a log, before anything is learned from it."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from aetdice.data.columns import Columns
@@ -14,6 +16,10 @@ from aetdice.data.minari import minari_ids
 from aetdice.data.readers import Archive, Format, TableFile, finished, format_of
 from aetdice.data.readers.tables import recording_of
 from aetdice.errors import InputError
+from aetdice.progress import tell
+
+PHASES = 5
+"""Rows, episodes, values, rewards, dynamics."""
 
 __all__ = ["Finding", "Report", "examine", "examine_episodes"]
 
@@ -38,6 +44,7 @@ def examine(
         if table.rows == 0:
             raise InputError(f"{source} has no rows")
         found += row_findings(table, full)
+    tell("examination", 1, PHASES)
     try:
         # In one expression: a recording that is kept would hold the actions a second time.
         episodes = finished(
@@ -60,4 +67,11 @@ def _refused(format_: Format, path: Path, columns: Columns, error: InputError) -
 
 def examine_episodes(episodes: Episodes, said: bool = True) -> tuple[Finding, ...]:
     """What is odd about episodes that can be learned from; `said` is whether their ends were."""
-    return (*value_findings(episodes), *reward_findings(episodes), *dynamics_findings(episodes, said))
+    found: list[Finding] = []
+    looks: tuple[Callable[[Episodes], list[Finding]], ...]
+    looks = (value_findings, reward_findings, partial(dynamics_findings, said=said))
+    for phase, look in enumerate(looks, start=PHASES - len(looks)):
+        tell("examination", phase, PHASES)
+        found += look(episodes)
+    tell("examination", PHASES, PHASES)
+    return tuple(found)

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from aetdice.envs.dispatch.picture import draw_dispatch
 from aetdice.envs.environment import FiniteEnvironment, Outcomes
-from aetdice.envs.pixels import GROUPS, INK, LINE, WHITE, canvas, draw_line, fill_box, fill_disc
 from aetdice.errors import InputError
 
 DISTRICTS = ("centre", "north", "south")
@@ -23,7 +23,6 @@ STREET = (1, 0, 2)
 """The districts from one end of the street to the other."""
 ROOM = 2
 """Calls that wait in a district; further ones are lost."""
-CELL = 60
 
 
 class Dispatch(FiniteEnvironment):
@@ -188,15 +187,5 @@ class Dispatch(FiniteEnvironment):
 
     def picture(self, state: Int[Array, ""], path: Sequence[Any] = ()) -> np.ndarray:
         del path
-        *waiting, van, condition, left = (int(entry) for entry in self.observe(jnp.asarray(state)))
-        image = canvas(3 * CELL + 20, 2 * CELL)
-        draw_line(image, (CELL / 2, CELL / 2), (5 * CELL / 2, CELL / 2), LINE, 8)
-        for place, district in enumerate(STREET):
-            middle, colour = (place + 0.5) * CELL, GROUPS[district]
-            fill_disc(image, middle, CELL / 2, 18, colour)
-            for call in range(waiting[district]):
-                fill_disc(image, middle, (1.2 + 0.4 * call) * CELL, 9, colour)
-            if district == van:
-                fill_disc(image, middle, CELL / 2, 11, INK if condition == OK else WHITE)
-        fill_box(image, 3 * CELL + 6, 6, 3 * CELL + 14, 6 + left * (2 * CELL - 12) // self.steps, INK)
-        return image
+        *waiting, van, condition, left = map(int, np.unravel_index(int(state), self.observation_sizes))
+        return draw_dispatch(waiting, ROOM, STREET, van, condition == OK, left / self.steps)

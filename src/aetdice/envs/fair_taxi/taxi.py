@@ -10,13 +10,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from aetdice.envs.environment import FiniteEnvironment, Outcomes
-from aetdice.envs.pixels import GROUPS, INK, LINE, WHITE, canvas, draw_frame, draw_line, fill_box, fill_disc
+from aetdice.envs.fair_taxi.picture import Cell, draw_taxi
 from aetdice.errors import InputError
 
-Cell = tuple[int, int]
 MOVES = ((-1, 0), (1, 0), (0, 1), (0, -1))
 PICK_UP, DROP_OFF = 4, 5
-CELL = 48
 
 
 class FairTaxi(FiniteEnvironment):
@@ -201,25 +199,9 @@ class FairTaxi(FiniteEnvironment):
         return "\n".join(" ".join(line) for line in grid) + "\n"
 
     def picture(self, state: Int[Array, ""], path: Sequence[Any] = ()) -> np.ndarray:
-        del path
-        row, column, passenger = (int(entry) for entry in self.observe(jnp.asarray(state)))
-        side = self.size * CELL
-        image = canvas(side + 1, side + 1)
-        for edge in range(0, side + 1, CELL):
-            fill_box(image, edge, 0, edge + 1, side + 1, LINE)
-            fill_box(image, 0, edge, side + 1, edge + 1, LINE)
-        for group, (origin, destination) in enumerate(zip(self.origins, self.destinations, strict=True)):
-            colour = GROUPS[group % len(GROUPS)]
-            top, left = origin[0] * CELL, origin[1] * CELL
-            fill_box(image, top + 5, left + 5, top + CELL - 4, left + CELL - 4, colour)
-            top, left = destination[0] * CELL, destination[1] * CELL
-            draw_frame(image, top + 5, left + 5, top + CELL - 4, left + CELL - 4, colour, 5)
-        middle = (row * CELL + CELL / 2, column * CELL + CELL / 2)
-        draw_line(image, (middle[0], middle[1] - 9), (middle[0], middle[1] + 9), WHITE, 26)
-        draw_line(image, (middle[0], middle[1] - 9), (middle[0], middle[1] + 9), INK, 22)
-        inside = WHITE if passenger == 0 else GROUPS[(passenger - 1) % len(GROUPS)]
-        fill_disc(image, *middle, 8, inside)
-        return image
+        way = [np.unravel_index(int(there), self.observation_sizes) for there in (*path, state)]
+        cells = [(int(row), int(column)) for row, column, _ in way]
+        return draw_taxi(self.size, self.origins, self.destinations, cells, int(way[-1][2]))
 
 
 def _whole(name: str, value: Any) -> int:

@@ -5,14 +5,10 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from aetdice.envs.mujoco.body import NOISE, Body, find_body
-from aetdice.envs.mujoco.models import engine
 from aetdice.envs.mujoco.stepper import BatchedBody
-from aetdice.errors import InputError
-
-HEIGHT, WIDTH = 480, 480
 
 
 class BodyEnvironment(gymnasium.Env[Any, Any]):
@@ -42,7 +38,6 @@ class BodyEnvironment(gymnasium.Env[Any, Any]):
         limits = np.array(self.body.action_limits, dtype=np.float32)
         self.action_space = spaces.Box(-limits, limits, dtype=np.float32)
         self.observation_space = spaces.Box(-np.inf, np.inf, (self.body.observation_size,), np.float64)
-        self._renderer: Any = None
         self._time: int | None = None
 
     def reset(
@@ -67,31 +62,13 @@ class BodyEnvironment(gymnasium.Env[Any, Any]):
     def render(self) -> Any:
         if self._time is None:
             raise RuntimeError("call reset before render")
-        return self._picture() if self.render_mode == "rgb_array" else None
+        return self._batch.picture() if self.render_mode == "rgb_array" else None
 
     def close(self) -> None:
-        if self._renderer is not None:
-            self._renderer.close()
-            self._renderer = None
+        self._batch.close()
 
     def _state(self) -> dict[str, Any]:
         return {"positions": self._batch.positions[0], "velocities": self._batch.velocities[0]}
-
-    def _picture(self) -> UInt8[np.ndarray, "height width 3"]:
-        mujoco, model = engine(), self._batch.model
-        if self._renderer is None:
-            try:
-                self._renderer = mujoco.Renderer(model, HEIGHT, WIDTH)
-            except Exception as error:  # whatever the graphics library raises
-                raise InputError(
-                    f"MuJoCo finds no graphics library ({error}); without a screen, set the variable "
-                    "MUJOCO_GL to egl or osmesa before Python starts"
-                ) from error
-        data = mujoco.MjData(model)
-        data.qpos[:], data.qvel[:] = self._batch.positions[0], self._batch.velocities[0]
-        mujoco.mj_forward(model, data)
-        self._renderer.update_scene(data, camera="track")
-        return self._renderer.render()
 
 
 def make_body(name: str, render_mode: str | None = None, **arguments: Any) -> BodyEnvironment:

@@ -6,7 +6,9 @@ from jaxtyping import Bool, Float
 from aetdice.envs.batched import check_actions, check_count
 from aetdice.envs.mujoco.body import NOISE, Body, find_body
 from aetdice.envs.mujoco.models import engine, load_model
+from aetdice.envs.mujoco.picture import Camera
 from aetdice.envs.mujoco.rules import Move
+from aetdice.envs.pixels import Image
 from aetdice.errors import InputError
 from aetdice.hardware import cores
 
@@ -43,6 +45,7 @@ class BatchedBody:
         self._pool = mujoco.rollout.Rollout(nthread=0 if threads == 1 else threads)
         self.duration = float(self.model.opt.timestep) * self.body.frame_skip
         self._place(np.zeros((0, self.body.positions)), np.zeros((0, self.body.velocities)))
+        self._camera: Camera | None = None
 
     @property
     def positions(self) -> Float[np.ndarray, "count q"]:
@@ -78,6 +81,17 @@ class BatchedBody:
         if moving.size:
             rewards[moving] = self._advance(moving, self._checked(actions[moving]))
         return self.body.observe(self._positions, self._velocities), rewards, self._ended.copy()
+
+    def picture(self) -> Image:
+        """The first episode's body, followed by a camera."""
+        self._camera = self._camera or Camera(self.model)
+        return self._camera.picture(self._positions[0], self._velocities[0])
+
+    def close(self) -> None:
+        """Give the graphics library back what `picture` took."""
+        if self._camera is not None:
+            self._camera.close()
+            self._camera = None
 
     def _advance(self, rows: np.ndarray, actions: Float[np.ndarray, "n a"]) -> Float[np.ndarray, "n m"]:
         """Step some of the episodes and return their rewards."""

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from aetdice.envs.pixels import (
     GROUPS,
     INK,
+    WAY,
     WHITE,
     Colour,
     Image,
@@ -22,7 +23,6 @@ from aetdice.envs.point_maze.contacts import RADIUS
 CELL, SMOOTH = 64, 4
 """Pixels per cell, and how many times larger it is drawn first."""
 STONE: Colour = (120, 126, 140)
-WAY: Colour = (150, 156, 168)
 
 
 def draw_maze(

@@ -10,7 +10,7 @@ from aetdice.exact.mixtures import best_mixture
 from aetdice.learning.run import Run, gap_share
 from aetdice.learning.training import train
 from aetdice.objectives import in_float64
-from aetdice.report.progress import Progress
+from aetdice.progress import Progress
 from aetdice.studies.parts import Part
 from aetdice.studies.strangers import bodies, chance, mazes, mo_gym, reaching, taxis
 from aetdice.studies.strangers.problem import Problem, World, seed_of
