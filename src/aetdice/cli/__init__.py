@@ -25,6 +25,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "train": CommandEntry("train", "Train", "Learn a policy from a dataset."),
     "evaluate": CommandEntry("train", "Evaluate", "Sample episodes with a run's policy and its twin."),
     "estimate": CommandEntry("estimate", "EstimateCommand", "What a run's policy would attain, by a log."),
+    "report": CommandEntry("report", "ReportCommand", "Runs as one HTML page."),
     "resume": CommandEntry("train", "Resume", "Go on with a run that was cut off."),
     "export": CommandEntry("shipping", "Export", "Write a policy as one file."),
     "serve": CommandEntry("shipping", "Serve", "Answer decisions over HTTP."),
