@@ -27,7 +27,7 @@ TITLES = {
 
 
 def read_curves(folder: Path, members: int) -> Curves:
-    """Nothing where no metrics were kept; metrics that are vectors are left out."""
+    """Nothing where no metrics were kept, or at one step only; metrics that are vectors are left out."""
     path = folder / METRICS
     if not path.is_file():
         return {}
@@ -39,7 +39,8 @@ def read_curves(folder: Path, members: int) -> Curves:
             stages.setdefault(row["stage"], {})[int(row["step"])] = row
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise InputError(f"line {number} of {path} cannot be read; remove it and try again") from error
-    return {stage: curves for stage, rows in stages.items() if (curves := _curves(rows, members))}
+    drawn = {stage: _curves(rows, members) for stage, rows in stages.items() if len(rows) > 1}
+    return {stage: curves for stage, curves in drawn.items() if curves}
 
 
 def _curves(rows: dict[int, dict[str, Any]], members: int) -> dict[str, dict[str, Any]]:

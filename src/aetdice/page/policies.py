@@ -59,13 +59,11 @@ class Describing:
     def _rows(self, index: int) -> Rows:
         gathered, member = self.gathered, self.gathered.run.members[index]
         columns, estimate = gathered.columns(index), self._estimate(index)
-        rows: Rows = {
-            kind: self._scored(returns, columns) for kind, returns in self._returns(index).items()
-        }
+        rows: Rows = {kind: self._scored(returns, columns) for kind, returns in self._returns(index).items()}
         if estimate is not None:
             rows["estimate"] = {TRAINED: _score(estimate["policy"])}
             rows["twin_estimate"] = {TRAINED: _score(estimate["twin"])}
-        elif "policy" not in rows and (value := member.diagnostics.get("model_value")) is not None:
+        if "policy" not in rows and (value := member.diagnostics.get("model_value")) is not None:
             rows["model"] = {TRAINED: _score({"value": value})}
         if (best := gathered.optima.get(member.objective.name)) is not None:
             rows["optimum"] = {TRAINED: _score({"value": best})}

@@ -1,6 +1,7 @@
 """Where a run comes from: data, settings, versions, and the command that makes it again."""
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 from aetdice.page.gathering import Gathered
@@ -16,7 +17,9 @@ def provenance(gathered: Gathered) -> dict[str, Any]:
         "episodes used": _listed(request.get("split", {})),
         "algorithm": run.algorithm,
         "horizon": f"{run.horizon} steps",
-        "tried": _listed({**request["sweeps"], "learning_rate": request["learning_rate"], "seed": request["seed"]}),
+        "tried": _listed(
+            {**request["sweeps"], "learning_rate": request["learning_rate"], "seed": request["seed"]}
+        ),
         "settings changed": _listed(run.config.changed()) or "none",
         "chosen from the data": _listed(run.chosen),
         "selected by": run.rule,
@@ -30,6 +33,12 @@ def provenance(gathered: Gathered) -> dict[str, Any]:
     }
 
 
+def place_of(gathered: Gathered) -> str:
+    """The file or environment that the data are of, in short."""
+    origin = gathered.run.request["dataset"]["origin"] or {}
+    return Path(origin["file"]).name if "file" in origin else str(origin.get("env", "data from Python"))
+
+
 def _data(dataset: dict[str, Any]) -> dict[str, str]:
     origin = dataset["origin"] or {}
     arguments = {"quality": origin.get("quality"), **origin.get("arguments", {})}
@@ -40,7 +49,7 @@ def _data(dataset: dict[str, Any]) -> dict[str, str]:
         "data": f"{place} ({made})" if made else str(place),
         "size": size,
         "SHA-256 of the data": dataset.get("sha256", ""),
-        "read as": " ".join(dataset.get("notes", [])),
+        "read as": "\n".join(dataset.get("notes", [])),
     }
 
 

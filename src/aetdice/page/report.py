@@ -1,6 +1,6 @@
 """`write_report`: one or several runs as one HTML file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from aetdice.page.gathering import COMPARED, Gathered, gather
 from aetdice.page.numbers import number
 from aetdice.page.pareto import hypervolume, on_front
 from aetdice.page.policies import Describing
-from aetdice.page.provenance import provenance
+from aetdice.page.provenance import place_of, provenance
 from aetdice.page.sweep import axes_of
 from aetdice.report.progress import Progress
 
@@ -49,12 +49,12 @@ def write_report(
         raise InputError(f"{path} is a folder; name a file, for example {path / 'report.html'}")
     gathered = [gather(run, episodes, progress) for run in several]
     _check_alike(gathered)
-    title = "Report of " + ", ".join(each.name for each in gathered)
-    write_text(path, document(title, record_of(gathered, title)))
+    record = record_of(gathered)
+    write_text(path, document(record["title"], record))
     return path
 
 
-def record_of(gathered: Sequence[Gathered], title: str) -> dict[str, Any]:
+def record_of(gathered: Sequence[Gathered]) -> dict[str, Any]:
     """All that the page shows, as JSON has it."""
     count = sum(len(each.run.members) for each in gathered)
     most = max(FEWEST, min(MOST, POINTS // (2 * count)))
@@ -70,7 +70,8 @@ def record_of(gathered: Sequence[Gathered], title: str) -> dict[str, Any]:
         samples += describing.samples
         runs.append(_run(each))
     return {
-        "title": title,
+        "title": f"{_joined(_labels(gathered))} on {_joined(map(place_of, gathered))}",
+        "names": _joined(each.name for each in gathered),
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "version": package_version("aetdice"),
         "objectives": list(gathered[0].names),
@@ -82,6 +83,15 @@ def record_of(gathered: Sequence[Gathered], title: str) -> dict[str, Any]:
     }
 
 
+def _labels(gathered: Sequence[Gathered]) -> list[str]:
+    return [member.objective.label for each in gathered for member in each.run.members]
+
+
+def _joined(words: Iterable[str]) -> str:
+    """Each once, in order."""
+    return ", ".join(dict.fromkeys(words))
+
+
 def _run(gathered: Gathered) -> dict[str, Any]:
     run = gathered.run
     return {
@@ -90,7 +100,6 @@ def _run(gathered: Gathered) -> dict[str, Any]:
         "sampled": gathered.policies is not None,
         "axes": axes_of(run),
         "selected": [each.chosen for each in run.selections],
-        "first_of": [run.members[each.chosen].objective.name for each in run.selections],
         "curves": gathered.curves,
         "provenance": provenance(gathered),
     }

@@ -30,7 +30,9 @@ def _objective_values(objectives: Sequence[Objective]) -> tuple[str, list[Any]]:
     shown = [{name: float(np.asarray(value)) for name, value in each.shown.items()} for each in objectives]
     if len({each.label for each in objectives}) == 1:
         varied = [name for name in shown[0] if len({one[name] for one in shown}) > 1]
-        if len(varied) == 1 and len({each.name for each in objectives}) == len({one[varied[0]] for one in shown}):
+        if len(varied) == 1 and len({each.name for each in objectives}) == len(
+            {one[varied[0]] for one in shown}
+        ):
             return symbol(varied[0]), [one[varied[0]] for one in shown]
     names = list(map(short_name, objectives))
     if len(set(names)) < len({each.name for each in objectives}):

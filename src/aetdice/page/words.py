@@ -11,9 +11,9 @@ from aetdice.page.numbers import number
 GREEK = {"alpha": "α", "beta": "β", "rho": "ρ"}
 FORMULAS = {
     "LSR": "w · E[R]",
-    "SER": "Σᵢ log E[Rᵢ]",
-    "ESR": "E[Σᵢ log Rᵢ]",
-    "BSR": "Σᵢ u_α(E[u_{1-α}(Rᵢ)])",
+    "SER": "Σ_i log E[R_i]",
+    "ESR": "E[Σ_i log R_i]",
+    "BSR": "Σ_i u_α(E[u_{1-α}(R_i)])",
 }
 MEANINGS = {
     "LSR": "A weighted sum of what episodes bring on average; who gets it within an episode does not matter.",
@@ -27,6 +27,9 @@ REGIMES = {
     "ESR": "Every episode is judged by itself, and the judgements are averaged: G is linear.",
     "AET": "Every episode is judged by F, and what F gives on average is weighed by G.",
 }
+SENTENCE = re.compile(r"(?<=\.) (?=[A-Z0-9])(?!Train |Number )")
+"""Where one begins that is no advice about the one before."""
+RECORDED = "Read the estimates with care: that of the cloning twin is not what was recorded."
 ALARM = re.compile(r"\b[A-Z]{2,}\b")
 """What speaks against a policy stands in capitals in its verdict."""
 
@@ -75,10 +78,11 @@ def answer(name: str, trained: Mapping[str, Mapping[str, Any]], estimate: Mappin
         return said + _gap(trained) + "."
     if estimate is not None:
         found = estimate["policy"]
+        support = SUPPORT[found["support"]["word"]]
         return (
             f"By the log alone, the policy would attain {score_text(found)} under {name}, against "
             f"{score_text(estimate['twin'])} for its cloning twin and {data}. It is better than the log with "
-            f"a probability of {found['improvement']:.0%}; the estimate is {SUPPORT[found['support']['word']]}."
+            f"a probability of {found['improvement']:.0%}; the estimate is {support}."
         )
     if "model" in trained:
         return (
@@ -86,8 +90,8 @@ def answer(name: str, trained: Mapping[str, Mapping[str, Any]], estimate: Mappin
             f"{name}, against {data}. No episodes were kept for an estimate with an interval."
         )
     return (
-        f"What the policy attains under {name} is not known: there is neither an environment nor an estimate. "
-        f"It is {data}."
+        f"What the policy attains under {name} is not known, for lack of an environment and of an estimate; it "
+        f"is {data}."
     )
 
 
@@ -102,30 +106,32 @@ def _gap(trained: Mapping[str, Mapping[str, Any]]) -> str:
     if "optimum" not in trained:
         return ""
     policy, twin, best = (trained[kind]["value"] for kind in ("policy", "twin", "optimum"))
-    share = f", {(policy - twin) / (best - twin):.0%} of the way from the twin" if best > twin else ""
-    return f"; the exact optimum is {number(best)}{share}"
+    if best <= twin:
+        return f"; the exact optimum is {number(best)}"
+    share = f"{(policy - twin) / (best - twin):.0%}"
+    return f"; that is {share} of the way from the twin to the exact optimum, {number(best)}"
 
 
 def findings(words: str) -> list[dict[str, Any]]:
-    """The sentences of a verdict, and whether each is an alarm."""
-    sentences = re.split(r"(?<=\.) (?=[A-Z0-9])", words)
+    """The sentences of a verdict, each with what to do about it, and whether it is an alarm."""
+    sentences = SENTENCE.split(words)
     return [{"words": each, "alarm": bool(ALARM.search(each))} for each in sentences if each]
 
 
 def advice(trusted: bool, estimate: Mapping[str, Any] | None, folder: str | None) -> list[str]:
     """What to do next."""
+    agrees = estimate is None or estimate["self_check"]["within"]
     if not trusted:
-        return [
-            "Do not put this policy to work. The marked lines say what to change; then train again.",
-            "Until then the cloning twin, which does what the data did, is the safer choice.",
-        ]
+        steps = ["Do not put this policy to work. The marked lines say what to change; then train again."]
+        twin = "Until then the cloning twin, which does what the data did, is the safer choice."
+        return [*steps, twin if agrees else RECORDED]
     steps = ["Nothing that is known to go wrong was found. That is no promise that the policy is optimal."]
     if estimate is not None and estimate["policy"]["support"]["word"] != "supported":
         steps.append(
             "The verdict is good, the estimate is not supported: record more episodes like those that the "
             "policy makes, and estimate again."
         )
-    if estimate is not None and not estimate["self_check"]["within"]:
-        steps.append("Read the estimate with care: that of the cloning twin is not what was recorded.")
+    if not agrees:
+        steps.append(RECORDED)
     steps.append("Put it to work on few episodes first, and compare what they bring with this page.")
     return steps if folder is None else [*steps, f"One file to ship: aetdice export {folder} policy.onnx"]

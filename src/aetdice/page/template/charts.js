@@ -111,7 +111,7 @@ function front(points, objectives, [a, b], width) {
 
 /** A metric while training: the member shown now over all others. */
 function curve({ steps, values }, member, width) {
-  const height = 150, left = 50, right = width - 10, top = 8, bottom = height - 34;
+  const height = 140, left = 50, right = width - 10, top = 8, bottom = height - 22;
   const x = scale([Math.min(0, steps[0]), steps.at(-1) || 1], [left, right]);
   const y = scale(extent(values.flat(), 0.08), [bottom, top]);
   const path = (line) => line.map((value, i) => (value === null ? "" : `${i && line[i - 1] !== null ? "L" : "M"}${x(steps[i]).toFixed(1)} ${y(value).toFixed(1)}`)).join("");

@@ -14,6 +14,11 @@ function fill(node, attributes, children) {
 const el = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
 const sv = (tag, attributes = {}, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
 const byId = (id) => document.getElementById(id);
+/** Text with subscripts: R_i, u_{1-α}. */
+function formula(text) {
+  return text.split(/(_\{[^}]*\}|_.)/).map((part) => (part.startsWith("_") ? el("sub", {}, part.replace(/[_{}]/g, "")) : part));
+}
+
 const titled = (words) => sv("title", {}, words);
 
 function clip(words, most) {
@@ -30,7 +35,7 @@ function show(value) {
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
 
-const percent = (share) => (share * 100).toFixed(share > 0 && share < 0.095 ? 1 : 0) + " %";
+const percent = (share) => (share * 100).toFixed(share > 0 && share < 0.095 ? 1 : 0) + "%";
 
 /** The range of numbers, with some air around it. */
 function extent(values, air = 0.05) {
@@ -52,7 +57,7 @@ function scale([low, high], [from, to]) {
 function ticks([low, high], count) {
   const rough = (high - low) / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
+  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= 0.75 * rough);
   const found = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i++) found.push(+(i * step).toPrecision(12));
   return found;

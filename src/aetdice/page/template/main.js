@@ -46,8 +46,11 @@ function controls() {
       const slider = el("input", { type: "range", id: `slider-${i}`, min: 0, max: labels.length - 1, step: 1 });
       slider.addEventListener("input", () => present(stations()[i].to(Number(slider.value))));
       return el("div", { class: "control" }, el("label", { for: `slider-${i}` }, name), slider, el("output", { for: `slider-${i}` }));
-    })));
+    }), el("p", { id: "selected", class: "note" })));
   }
+  const { run, selected } = page.policies[state.current];
+  const settings = page.policies.filter((each) => each.run === run).length > page.runs[run].selected.length;
+  byId("selected").textContent = !settings ? "" : selected ? "This is the setting that was selected." : "Another setting was selected.";
   found.forEach(({ labels, place }, i) => {
     const slider = byId(`slider-${i}`);
     slider.value = place;
@@ -81,6 +84,7 @@ function present(index) {
   put("provenance", provenanceOf(run));
 }
 
+byId("names").textContent = `aetdice report of ${page.names}`;
 byId("title").textContent = page.title;
 byId("footer").textContent = `Made ${page.made} by aetdice ${page.version}. This file holds all that it shows, and asks nothing of any network.`;
 present(find(0, page.runs[0].selected[0]));

@@ -5,18 +5,18 @@ const facts = (pairs) => el("dl", {}, pairs.map(([name, words]) => [el("dt", {},
 const scrolling = (label, table) => el("div", { class: "scroll", role: "region", "aria-label": label, tabindex: "0" }, table);
 
 function asked(page, policy) {
-  const { name, formula, words, utility, aggregation } = policy.objective;
-  const symbols = page.objectives.map((each, i) => `R${"₀₁₂₃₄₅₆₇₈₉"[i + 1] ?? i + 1} ${each}`).join(", ");
+  const { name, formula: symbols, words, utility, aggregation } = policy.objective;
+  const returns = page.objectives.map((each, i) => `R${"₀₁₂₃₄₅₆₇₈₉"[i + 1] ?? i + 1} ${each}`).join(", ");
   return el("div", { class: "pair" },
-    el("div", {}, el("p", { class: "formula" }, `J = ${formula}`), el("p", {}, el("strong", {}, `${name}. `), words)),
-    facts([["F, within an episode", utility], ["G, across episodes", aggregation], ["returns R of an episode", symbols]]));
+    el("div", {}, el("p", { class: "formula" }, "J = ", formula(symbols)), el("p", {}, el("strong", {}, `${name}. `), words)),
+    facts([["F, within an episode", utility], ["G, across episodes", aggregation], ["returns R of an episode", returns]]));
 }
 
 function attained(page, policy, order) {
   const rows = policy.rows.filter(({ scores }) => scores.trained);
   const picture = figure(`J of ${rows.map(({ label, scores }) => `${label} ${scores.trained.text}`).join("; ")}`,
     (width) => intervals(rows.map(({ kind, label, scores }) => ({ kind, label, score: scores.trained })), width));
-  return [el("h3", {}, `J under ${policy.objective.name}`), picture, el("div", { class: "block" }, scrolling("Scores", scores(page, policy, order)))];
+  return [el("h3", {}, `J under ${policy.objective.name}`), picture, el("div", { class: "block" }, scores(page, policy, order))];
 }
 
 /** The table of scores; its headings sort it. */
@@ -44,7 +44,7 @@ function scores(page, policy, order) {
     return el("th", { scope: "col", "data-name": name }, button);
   });
   arrange();
-  return el("table", { id: "scores" }, el("caption", {}, caption), el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "What"), heads)), body);
+  return [el("p", { class: "note" }, caption), scrolling("Scores", el("table", { id: "scores" }, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "What"), heads)), body))];
 }
 
 function returnsOf(page, policy, run) {
@@ -62,7 +62,7 @@ function returnsOf(page, policy, run) {
     figure(`Quantiles of ${name}: ${kinds.map(([kind, words]) => `${words} ${samples[kind].quantiles.map((q) => show(q[i])).join(", ")}`).join("; ")}`, (width) => strips(samples, i, width)))),
     el("p", { class: "note" }, "Line: 5 to 95 % of the episodes. Bar: the middle half. Tick: the median. Triangle: the mean of the worst tenth (CVaR 10 %)."));
   return [el("p", { class: "note" }, `Episodes ${origin}: ${episodes}.`), legend(kinds), el("div", { class: "pair" }, joint, spread),
-    el("div", { class: "pair block" }, scrolling("Risk and fairness", risks(names, samples, kinds)), outcomes(names, samples))];
+    el("div", { class: "pair block" }, risks(names, samples, kinds), outcomes(names, samples))];
 }
 
 function risks(names, samples, kinds) {
@@ -74,7 +74,7 @@ function risks(names, samples, kinds) {
     fair && [["within", "within an episode"], ["average", "of the averages"]].map(([where, words]) => [line(`Smallest share ${words}`, share(where, "share")), line(`Gini ${words}`, share(where, "gini"))]),
   ];
   const note = fair ? `An equal share is ${percent(1 / names.length)}, and Gini 0. They compare objectives, so they mean something where these have one unit.` : names.length > 1 ? "Shares and Gini are left out: returns below 0 have none." : "";
-  return el("table", {}, el("caption", {}, `Risk and fairness. ${note}`), el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "What"), kinds.map(([, words]) => el("th", { scope: "col" }, words)))), el("tbody", {}, rows));
+  return el("div", {}, el("h3", {}, "Risk and fairness"), scrolling("Risk and fairness", el("table", {}, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "What"), kinds.map(([, words]) => el("th", { scope: "col" }, words)))), el("tbody", {}, rows))), el("p", { class: "note" }, note));
 }
 
 function outcomes(names, samples) {
@@ -87,16 +87,18 @@ function outcomes(names, samples) {
 }
 
 function population(page, current, stops, axis) {
-  const parts = [];
-  if (stops.length > 1) {
-    parts.push(el("p", { class: "note" }, `Every policy along ${axis}, sampled alike. The filled one is shown on this page.`));
-    parts.push(el("div", { class: "small" }, page.columns.slice(1).map(([name, words]) => {
-      const known = stops.map((stop) => ({ ...stop, score: page.policies[stop.index].rows.find(({ kind }) => kind === "policy")?.scores[name] })).filter(({ score }) => score);
-      return known.length > 1 && el("div", {}, el("h3", {}, `${words} along ${axis}`), figure(`${words}: ${known.map(({ label, score }) => `${label} ${score.value.toPrecision(3)}`).join(", ")}`, (width) => along(known, width)));
-    })));
-  }
-  if (page.front) parts.push(el("div", { class: "block" }, fronts(page, current)));
-  return parts;
+  const score = (stop, column) => page.policies[stop.index].rows.find(({ kind }) => kind === "policy" || kind === "model")?.scores[column];
+  const charts = page.columns.map(([column, words], i) => {
+    const known = stops.map((stop) => ({ ...stop, score: score(stop, column) })).filter((stop) => stop.score);
+    // Of a sampled policy the trained objective is one of the others, or differs from stop to stop.
+    if (known.length < 2 || (i === 0 && known.every((stop) => score(stop, page.columns[1][0])))) return null;
+    return el("div", {}, el("h3", {}, `${words} along ${axis}`), figure(`${words}: ${known.map((stop) => `${stop.label} ${show(stop.score.value)}`).join(", ")}`, (width) => along(known, width)));
+  }).filter(Boolean);
+  return [
+    charts.length && el("p", { class: "note" }, `Every policy along ${axis}. The filled one is shown on this page; a slider above goes to another.`),
+    charts.length && el("div", { class: "small" }, charts),
+    page.front && el("div", { class: charts.length ? "block" : "" }, fronts(page, current)),
+  ];
 }
 
 function fronts(page, current) {
@@ -106,10 +108,10 @@ function fronts(page, current) {
   points.push({ kind: "data", mean: data.mean, on: false, current: false, label: "logged data" });
   const pairs = names.flatMap((_, i) => names.slice(i + 1).map((_, j) => [i, i + 1 + j])).slice(0, 6);
   const volume = page.front.hypervolume && ` Hypervolume of the policies above the worst logged return (${page.front.reference.join(", ")}): ${page.front.hypervolume}.`;
-  return [el("h3", {}, "Expected returns, and the Pareto front"),
+  return el("div", { class: names.length > 2 ? "" : "pair" }, el("div", {}, el("h3", {}, "Expected returns, and the Pareto front"),
     el("p", { class: "note" }, `${on.size} of ${points.length - 1} policies are dominated by no other.`, volume, " Expected returns tell all about linear and SER objectives; what ESR and BSR are after lies within episodes."),
-    legend([["policy", "policy shown"], ["data", "logged data"]]),
-    el("div", { class: names.length > 2 ? "small" : "" }, pairs.map((pair) => figure(`Expected returns of ${names[pair[0]]} and ${names[pair[1]]}`, (width) => front(points, names, pair, width))))];
+    legend([["policy", "policy shown"], ["data", "logged data"]])),
+    el("div", { class: names.length > 2 ? "small" : "" }, pairs.map((pair) => figure(`Expected returns of ${names[pair[0]]} and ${names[pair[1]]}`, (width) => front(points, names, pair, width)))));
 }
 
 function training(run, member) {
