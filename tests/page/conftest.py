@@ -20,12 +20,12 @@ TAXI = {
     "horizon": 6,
 }
 HOSTILE = ("</script><img src=x onerror=window.hacked=1>", "<b>{{data}}</b> & 'more' \" \u2028")
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-QUICK = TINY.without(("iql",))
+QUICK = TINY.without(("iql",)).adapted({"dual.refit": "none"})
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +34,9 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "taxi"
     data = load_dataset("fair-taxi", episodes=30, **TAXI)
     given = {"beta": 0.1, "seed": (0, 1), "config": QUICK, "progress": False, "out": folder}
-    run = train(data, [bsr(a) for a in (0.0, 0.5, 1.0)], notes={"episodes": 80, "command": ["aetdice"]}, **given)
+    run = train(
+        data, [bsr(a) for a in (0.0, 0.5, 1.0)], notes={"episodes": 80, "command": ["aetdice"]}, **given
+    )
     env = make_env("fair-taxi", **TAXI)
     run.save(folder, summarise(run, env, space_of(env), 80))
     return folder

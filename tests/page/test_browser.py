@@ -51,7 +51,9 @@ def test_a_page_is_whole_quiet_and_accessible(browser, request, kind, viewport, 
         assert visit.requests == [path.as_uri()]
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
         found = Axe().run(visit.page)["violations"]
-        assert [(each["id"], each["impact"]) for each in found if each["impact"] in ("serious", "critical")] == []
+        assert [
+            (each["id"], each["impact"]) for each in found if each["impact"] in ("serious", "critical")
+        ] == []
         for section in ("asked", "attained", "returns", "training", "verdict", "provenance"):
             assert visit.page.is_visible(f"#{section}"), section
         assert "NaN" not in visit.page.content()
@@ -80,7 +82,9 @@ def test_the_slider_changes_numbers_and_pictures(browser, swept_page):
 def test_headings_sort_the_table_by_keyboard(browser, swept_page):
     with Visit(browser, swept_page) as visit:
         values = json.loads(visit.text("#data") or visit.page.text_content("#data"))["policies"][0]["rows"]
-        order = sorted((row for row in values if "SER" in row["scores"]), key=lambda row: row["scores"]["SER"]["value"])
+        order = sorted(
+            (row for row in values if "SER" in row["scores"]), key=lambda row: row["scores"]["SER"]["value"]
+        )
         visit.page.focus("#scores th[data-name=SER] button")
         visit.page.keyboard.press("Enter")
         assert visit.rows()[:3] == [row["kind"] for row in reversed(order)]

@@ -116,7 +116,7 @@ def _front(gathered: Sequence[Gathered], policies: Sequence[dict[str, Any]]) -> 
     return {
         "on": [index for index, best in zip(known, on_front(means), strict=True) if best],
         "hypervolume": None if volume is None else number(volume),
-        "reference": [number(float(value)) for value in reference],
+        "reference": [f"{value:.4g}" for value in reference],
     }
 
 

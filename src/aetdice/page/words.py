@@ -15,6 +15,8 @@ FORMULAS = {
     "ESR": "E[Σ_i log R_i]",
     "BSR": "Σ_i u_α(E[u_{1-α}(R_i)])",
 }
+FAIR = "u_a(x) = (x^(1-a) - 1) / (1 - a), and log x for a = 1"
+"""The α-fair function, which names of utilities and aggregations write as u[a=…]."""
 MEANINGS = {
     "LSR": "A weighted sum of what episodes bring on average; who gets it within an episode does not matter.",
     "SER": "Fair on average: one side may be served today and the other tomorrow.",
@@ -55,6 +57,7 @@ def described(objective: Objective, objectives: int) -> dict[str, str]:
         "words": words,
         "utility": objective.utility.name,
         "aggregation": objective.aggregation.name,
+        "fair": FAIR if "u[a=" in objective.name else "",
     }
 
 
@@ -90,8 +93,8 @@ def answer(name: str, trained: Mapping[str, Mapping[str, Any]], estimate: Mappin
             f"{name}, against {data}. No episodes were kept for an estimate with an interval."
         )
     return (
-        f"What the policy attains under {name} is not known, for lack of an environment and of an estimate; it "
-        f"is {data}."
+        f"What the policy attains under {name} is not known, for lack of an environment and of an estimate; "
+        f"it is {data}."
     )
 
 

@@ -5,11 +5,11 @@ const facts = (pairs) => el("dl", {}, pairs.map(([name, words]) => [el("dt", {},
 const scrolling = (label, table) => el("div", { class: "scroll", role: "region", "aria-label": label, tabindex: "0" }, table);
 
 function asked(page, policy) {
-  const { name, formula: symbols, words, utility, aggregation } = policy.objective;
+  const { name, formula: symbols, words, utility, aggregation, fair } = policy.objective;
   const returns = page.objectives.map((each, i) => `R${"₀₁₂₃₄₅₆₇₈₉"[i + 1] ?? i + 1} ${each}`).join(", ");
   return el("div", { class: "pair" },
     el("div", {}, el("p", { class: "formula" }, "J = ", formula(symbols)), el("p", {}, el("strong", {}, `${name}. `), words)),
-    facts([["F, within an episode", utility], ["G, across episodes", aggregation], ["returns R of an episode", returns]]));
+    facts([["F, within an episode", utility], ["G, across episodes", aggregation], ["returns R of an episode", returns], ...(fair ? [["u, the α-fair function", formula(fair)]] : [])]));
 }
 
 function attained(page, policy, order) {
