@@ -45,7 +45,7 @@ class Describing:
             "objective": words,
             "answer": answer(words["name"], trained, estimate),
             "trusted": member.verdict.trusted,
-            "selected": index in [each.chosen for each in gathered.run.selections],
+            "selected": any(index in gathered.run.seeds_of(each) for each in gathered.run.selections),
             "findings": findings(member.verdict.words),
             "advice": advice(member.verdict.trusted, estimate, folder),
             "rows": [

@@ -49,7 +49,7 @@ function controls() {
     }), el("p", { id: "selected", class: "note" })));
   }
   const { run, selected } = page.policies[state.current];
-  const settings = page.policies.filter((each) => each.run === run).length > page.runs[run].selected.length;
+  const settings = page.policies.some((each) => each.run === run && !each.selected);
   byId("selected").textContent = !settings ? "" : selected ? "This is the setting that was selected." : "Another setting was selected.";
   found.forEach(({ labels, place }, i) => {
     const slider = byId(`slider-${i}`);
