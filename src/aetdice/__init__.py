@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         safe_cobb_douglas,
         ser,
     )
+    from aetdice.page import write_report
     from aetdice.serving import export_policy
 
 __version__ = version("aetdice")
@@ -77,6 +78,7 @@ __all__ = [
     "solve_dual",
     "solve_program",
     "train",
+    "write_report",
 ]
 
 _HOMES = {
@@ -104,6 +106,7 @@ _HOMES = {
         "safe_cobb_douglas",
         "ser",
     ),
+    "page": ("write_report",),
     "serving": ("export_policy",),
 }
 """Where the public names are: imported when first asked for, since JAX alone takes a second."""

@@ -26,6 +26,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "train": CommandEntry("train", "Train", "Learn a policy from a dataset."),
     "evaluate": CommandEntry("train", "Evaluate", "Sample episodes with a run's policy and its twin."),
     "estimate": CommandEntry("estimate", "EstimateCommand", "What a run's policy would attain, by a log."),
+    "report": CommandEntry("report", "ReportCommand", "Runs as one HTML page."),
     "resume": CommandEntry("train", "Resume", "Go on with a run that was cut off."),
     "watch": CommandEntry("watch", "Watch", "Follow a run that trains in another process."),
     "render": CommandEntry("render", "Render", "Draw episodes of a run's policy beside its twin."),

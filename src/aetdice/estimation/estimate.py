@@ -37,6 +37,8 @@ from aetdice.evaluation.scores import QUANTILES
 from aetdice.objectives import Objective, in_float64
 
 LEVEL = 0.9
+SAMPLED = 100
+"""Rollouts whose returns a record keeps."""
 REPLICATES = 200
 """Of the bootstrap in a counted model; a tenth of them where rollouts are made for each."""
 OPINION_REPLICATES = 40
@@ -91,6 +93,7 @@ class PolicyEstimate:
             "expected_utilities": self.utilities.tolist(),
             "mean_returns": self.returns.mean(axis=0).tolist(),
             "quantiles": quantiles if known else None,
+            "sample": np.round(self.returns[:SAMPLED], 4).tolist() if known else None,
             "improvement": self.improvement,
             "logged": self.logged._asdict(),
             "support": self.support.record(),

@@ -1,0 +1,32 @@
+"""`aetdice report`: runs as one HTML page."""
+
+import webbrowser
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from aetdice.page import write_report
+from aetdice.report.progress import console_progress
+
+
+@dataclass(frozen=True)
+class ReportCommand:
+    """One HTML page about one or several runs, which needs no network to be read."""
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Folders of finished runs, of the same objectives."""
+    out: Path | None = None
+    """The file to write (default: report.html in the first folder)."""
+    episodes: int | None = None
+    """Sampled per policy, where there is an environment (default: as many as the run was evaluated with)."""
+    open: bool = False
+    """Show it in a browser."""
+
+    def run(self) -> None:
+        path = self.out or (self.runs[0] if self.runs else Path()) / "report.html"
+        with console_progress() as progress:
+            write_report(list(self.runs), path, episodes=self.episodes, progress=progress)
+        print(path)
+        if self.open:
+            webbrowser.open(path.resolve().as_uri())
