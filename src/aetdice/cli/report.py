@@ -6,8 +6,8 @@ from pathlib import Path
 
 import tyro
 
+from aetdice.cli.options import Shown
 from aetdice.page import write_report
-from aetdice.report.progress import console_progress
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,12 @@ class ReportCommand:
     """Sampled per policy, where there is an environment (default: as many as the run was evaluated with)."""
     open: bool = False
     """Show it in a browser."""
+    shown: Shown = Shown()
 
     def run(self) -> None:
         path = self.out or (self.runs[0] if self.runs else Path()) / "report.html"
-        with console_progress() as progress:
+        with self.shown.progress() as progress:
             write_report(list(self.runs), path, episodes=self.episodes, progress=progress)
-        print(path)
+        self.shown.answer({"written": str(path), "bytes": path.stat().st_size}, lambda: [str(path)])
         if self.open:
             webbrowser.open(path.resolve().as_uri())

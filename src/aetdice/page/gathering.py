@@ -16,7 +16,7 @@ from aetdice.learning.loading import load_run
 from aetdice.learning.run import Run
 from aetdice.objectives import Objective
 from aetdice.page.curves import Curves, read_curves
-from aetdice.report.progress import Progress
+from aetdice.progress import Progress
 
 Returns = Float[np.ndarray, "episodes m"]
 COMPARED = ("ESR", "BSR[alpha=0.5]", "SER")

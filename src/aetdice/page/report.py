@@ -18,7 +18,7 @@ from aetdice.page.pareto import hypervolume, on_front
 from aetdice.page.policies import Describing
 from aetdice.page.provenance import place_of, provenance
 from aetdice.page.sweep import axes_of
-from aetdice.report.progress import Progress
+from aetdice.progress import Progress
 
 POINTS = 30_000
 """Returns that all pictures show together, so that a page stays small."""
