@@ -3,20 +3,23 @@
 import os
 import sys
 import textwrap
+from io import StringIO, TextIOWrapper
 from typing import TextIO
 
 from rich.console import Console
 
+Stream = TextIO | TextIOWrapper | StringIO
+"""What can be printed to; some that tests put in the place of stdout lack what the former has."""
 WIDTH = 100
 """Columns that every table fits into."""
 
 
-def is_plain(stream: TextIO) -> bool:
+def is_plain(stream: Stream) -> bool:
     """Whether only text may be written: to files and pipes, and to everything where NO_COLOR is set."""
     return not stream.isatty() or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
 
-def console(stream: TextIO | None = None) -> Console:
+def console(stream: Stream | None = None) -> Console:
     """Where tables are printed: stdout, unless another stream is given."""
     stream = stream or sys.stdout
     known = stream.isatty() or "COLUMNS" in os.environ
@@ -26,7 +29,7 @@ def console(stream: TextIO | None = None) -> Console:
     return Console(file=stream, width=width)
 
 
-def say(sentence: str, stream: TextIO | None = None) -> None:
+def say(sentence: str, stream: Stream | None = None) -> None:
     """On a terminal wrapped between words, elsewhere one line that tools can search."""
     stream = stream or sys.stdout
     if stream.isatty():
