@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from aetdice.data import Episodes
 from aetdice.errors import InputError
-from aetdice.learning.estimates import estimate_member, parts_of
-from aetdice.learning.inputs import set_aside
+from aetdice.evaluation import Policy
+from aetdice.learning.estimates import estimate_member, own_parts
 from aetdice.learning.run import Member, Run
 
 RULE = "largest lower bound of the estimate, among policies that are not called 'do not trust'"
@@ -39,14 +39,20 @@ def recommend(offers: Sequence[Offer], cloning: float) -> Recommendation:
     return Recommendation(best, f"{offers[best].name} has the {RULE}")
 
 
-class Comparison(NamedTuple):
+class OfflineSelection(NamedTuple):
     """Several runs beside each other."""
 
     offers: list[Offer]
     estimates: list[dict[str, Any]]
-    """As results keep them, one per offer."""
+    """Of policies and twins as results keep them, one per offer."""
     members: list[Member]
     recommendation: Recommendation
+
+    @property
+    def policy(self) -> Policy:
+        """The one to take."""
+        chosen = self.recommendation.chosen
+        return self.members[0].twin if chosen is None else self.members[chosen].policy
 
     def record(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -55,7 +61,6 @@ class Comparison(NamedTuple):
             "selected_with": "offline",
             "recommended": "cloning" if chosen is None else self.offers[chosen].name,
             "words": self.recommendation.words,
-            "rule": RULE,
             "candidates": [
                 {"name": offer.name, "params": member.params, "estimate": found}
                 for offer, member, found in zip(self.offers, self.members, self.estimates, strict=True)
@@ -64,26 +69,29 @@ class Comparison(NamedTuple):
 
 
 def select(
-    runs: Sequence[Run], dataset: Episodes | None = None, *, names: Sequence[str] | None = None
-) -> Comparison:
-    """Estimate the selected member of every run on the same kept episodes, and say which one to take.
+    runs: Sequence[Run],
+    dataset: Episodes | None = None,
+    *,
+    seen: Episodes | None = None,
+    names: Sequence[str] | None = None,
+) -> OfflineSelection:
+    """Estimate the selected member of every run on the same episodes, and say which one to take.
 
-    The runs share their objective. `dataset` is what they were trained on, of which each kept a part
-    (`trainer.report`); without it, it is read from where the runs found it.
+    The runs share their objective. As for `estimate`, give episodes that none was trained on, and what
+    they have `seen`; without any, what the runs kept (`trainer.report`) is read from where they found it.
     """
-    names = [f"{i}: {run.algorithm}" for i, run in enumerate(runs)] if names is None else names
+    names = [f"{i} ({run.algorithm})" for i, run in enumerate(runs)] if names is None else names
     _check_alike(runs)
     members = [run.selected for run in runs]
-    found = []
-    for run, member in zip(runs, members, strict=True):
-        seen, kept = parts_of(run) if dataset is None else set_aside(dataset, run.config)
-        known = None if kept is None else seen
-        found.append(estimate_member(member, seen if kept is None else kept, known, run.horizon))
+    log, known = own_parts(runs[0]) if dataset is None else (dataset, seen)
+    found = [
+        estimate_member(member, log, known, run.horizon) for run, member in zip(runs, members, strict=True)
+    ]
     offers = [
         Offer(name, policy["value"], policy["low"], policy["support"]["word"])
         for name, policy in zip(names, (each["policy"] for each in found), strict=True)
     ]
-    return Comparison(offers, found, members, recommend(offers, max(map(_cloning, found))))
+    return OfflineSelection(offers, found, members, recommend(offers, max(map(_cloning, found))))
 
 
 def _cloning(found: dict[str, Any]) -> float:
@@ -99,6 +107,6 @@ def _check_alike(runs: Sequence[Run]) -> None:
     named = {run.selected.objective.name for run in runs}
     if len(named) > 1:
         raise InputError(f"runs are compared under one objective, not {' and '.join(sorted(named))}")
-    data = {run.request.get("dataset", {}).get("sha256") for run in runs}
+    data = {(run.request["dataset"]["sha256"], run.config.trainer.report) for run in runs}
     if len(data) > 1:
-        raise InputError("the runs were trained on different data: they kept different episodes")
+        raise InputError("the runs did not keep the same episodes: train them on one dataset, one report=")
