@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from mo_gym import planned
 
 from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
+from aetdice.data.successors import frames_before
 from aetdice.datasets import load_dataset, make_env
 from aetdice.envs.environment import FiniteEnvironment
-from aetdice.estimation.acting import Acting, acting_of
+from aetdice.estimation.acting import Acting, Augmented, DiscreteActing, acting_of
 from aetdice.estimation.tabular_acting import TabularActing
 from aetdice.evaluation import Policy, sample_returns
 from aetdice.evaluation.tabulation import tabulated
@@ -23,9 +25,10 @@ from aetdice.exact import (
     solve_dual,
     uniform_policy,
 )
+from aetdice.exact.tabular_policy import draw
 from aetdice.learning.training import train
 from aetdice.objectives import Objective, bsr, in_float64
-from aetdice.studies.strangers.finite import collect_table
+from aetdice.studies.strangers.finite import collect_table, planners, record
 from aetdice.studies.strangers.mo_gym import TABLES
 from aetdice.studies.strangers.problem import fair_objectives
 
@@ -35,7 +38,7 @@ SHORT = {"network.hidden": (64,), "dual.steps": 1_000, "extraction.steps": 1_000
 MAZE = {
     "network.observation_fourier": 3,
     "network.fourier": 3,
-    "extraction.steps": 1_500,
+    "extraction.steps": 1_000,
 }
 OBJECTIVES = {"ESR": bsr(0.0), "BSR": bsr(0.5), "SER": bsr(1.0)}
 
@@ -186,8 +189,10 @@ def trained(
     return {**found, "twin": run.members[0].twin}
 
 
-def acting(policy: Policy | TabularPolicy) -> Acting:
-    return TabularActing(policy) if isinstance(policy, TabularPolicy) else acting_of(policy)
+def acting(policy: Policy | TabularPolicy | Acting) -> Acting:
+    if isinstance(policy, TabularPolicy):
+        return TabularActing(policy)
+    return acting_of(policy) if isinstance(policy, Policy) else policy
 
 
 def cases_of(
@@ -251,55 +256,98 @@ def taxi_cases(count: int) -> Iterator[Case]:
         )
 
 
-def finite_cases(
-    family: str, name: str, space: AugmentedSpace, data: Episodes, objectives: dict[str, Objective], seed: int
-) -> Iterator[Case]:
-    """A log under one objective: optimum, uniform policy and their blend; of two seeds also a training."""
-    label = list(objectives)[seed % len(objectives)]
-    objective, divided, horizon = objectives[label], parts(data, seed), space.momdp.horizon
-    best = solve(space, objective, check=False).policy
-    uniform = uniform_policy(space)
-    policies: dict[str, Policy | TabularPolicy] = {
-        "uniform": uniform, "optimum": best, "half optimum": blended(best, uniform)
-    }  # fmt: skip
-    if seed < 2:
-        policies |= trained(divided[0], {label: objective}, horizon, SHORT, beta=1e-2)
-    yield from cases_of(
-        family, f"{name}, seed {seed}", divided, policies, {label: objective}, horizon, Truth(space)
-    )
+def cloned(momdp: TabularMOMDP, data: Episodes) -> np.ndarray:
+    """How often each action was taken in every state; each as often where none was."""
+    index = {tuple(row): state for state, row in enumerate(momdp.observations.tolist())}
+    rows = data.observations[frames_before(data)].tolist()
+    counts = np.zeros((momdp.states, momdp.actions))
+    np.add.at(counts, ([index[tuple(row)] for row in rows], data.actions), 1)
+    counts[counts.sum(axis=1) == 0] = 1
+    return counts / counts.sum(axis=1, keepdims=True)
 
 
 GYM = ("fishwood", "resource-gathering", "fishwood-even", "breakable-bottles", "deep-sea-treasure")
+"""As the strangers have them."""
+SEEDS = 5
 
 
 def gym_cases(count: int) -> Iterator[Case]:
-    """MO-Gymnasium's problems as the strangers have them; six logs of each."""
+    """MO-Gymnasium's problems: cloning, a planner in the data's frequencies, the optimum, a blend."""
     for name in GYM[:count]:
         table, units, behaviour = TABLES[name]
         space = enumerate_space(table.momdp())
-        for seed in range(6):
-            data = collect_table(space.momdp, 2_000, 50 + seed, behaviour)
-            yield from finite_cases("mo-gym", name, space, data, fair_objectives(**units), seed)
+        for seed in range(SEEDS):
+            objectives = fair_objectives(**units)
+            label = list(objectives)[seed % 3]
+            divided = parts(collect_table(space.momdp, 2_000, 50 + seed, behaviour), seed)
+            shares = cloned(space.momdp, divided[0])
+            clone = TabularPolicy(space, [shares[layer.state[layer.live]] for layer in space.layers[:-1]])
+            best = solve(space, objectives[label], check=False).policy
+            policies: dict[str, Policy | TabularPolicy] = {
+                "twin": clone,
+                "planned": planned(space, divided[0], objectives[label])[1],
+                "optimum": best,
+                "half optimum": blended(best, clone),
+            }
+            yield from cases_of(
+                "mo-gym",
+                f"{name}, seed {seed}",
+                divided,
+                policies,
+                {label: objectives[label]},
+                table.horizon,
+                Truth(space),
+            )
+
+
+class StatePolicy(DiscreteActing):
+    """π(a | s, t) of a table; its returns are sampled there."""
+
+    def __init__(self, momdp: TabularMOMDP, chances: np.ndarray) -> None:
+        self.momdp, self.chances = momdp, chances
+        self.index = {tuple(row): state for state, row in enumerate(momdp.observations.tolist())}
+
+    def probabilities(self, states: Augmented) -> np.ndarray:
+        rows = [self.index.get(tuple(row), 0) for row in states.observations.tolist()]
+        return self.chances[states.time, rows]
+
+    def returns(self) -> np.ndarray:
+        rng = np.random.default_rng(99)
+        choose = lambda t, states: draw(rng, self.chances[t][states])  # noqa: E731
+        return record(self.momdp, choose, 20 * TRUTH_EPISODES, rng).returns
 
 
 def dispatch_cases(count: int) -> Iterator[Case]:
-    """The dispatch centre's log, recorded anew."""
+    """The dispatch centre's log, recorded anew: cloning, a planner for the mean, and blends of the two."""
     env = make_env("dispatch")
     assert isinstance(env, FiniteEnvironment)
-    space = enumerate_space(TabularMOMDP.from_environment(env))
+    momdp = TabularMOMDP.from_environment(env)
+    plan = np.eye(momdp.actions)[planners(momdp, np.ones((1, 3)))[:, 0]]
     for seed in range(count):
-        data = load_dataset("dispatch", episodes=2_000, seed=50 + seed)
-        yield from finite_cases("dispatch", "log", space, data, OBJECTIVES, seed)
+        divided = parts(load_dataset("dispatch", episodes=2_000, seed=50 + seed), seed)
+        clone = np.broadcast_to(cloned(momdp, divided[0]), plan.shape)
+        shares = {"twin": 0.0, "planner": 1.0, "half planner": 0.5, "mostly twin": 0.2}
+        policies = {n: StatePolicy(momdp, share * plan + (1 - share) * clone) for n, share in shares.items()}
+        label = list(OBJECTIVES)[seed % 3]
+        yield from cases_of(
+            "dispatch",
+            f"log {seed}",
+            divided,
+            policies,
+            {label: OBJECTIVES[label]},
+            momdp.horizon,
+            Truth(returns=lambda policy: policy.returns()),
+        )
 
 
 def maze_cases(count: int) -> Iterator[Case]:
-    """PointMaze with two and three goals, with and without slip; truth from sampled episodes."""
+    """PointMaze with two and three goals, with and without slip, 150 steps; truth from sampled episodes."""
     objectives = {label: bsr(alpha, threshold=0.01) for label, alpha in (("ESR", 0.0), ("SER", 1.0))}
     for index in range(count):
         name, slip = ("pointmaze-2obj", "pointmaze-3obj")[index % 2], (0.0, 0.0, 0.0, 0.1)[index % 4]
         arguments: dict[str, Any] = {"slip": slip} if slip else {}
-        env = make_env(name, **arguments)
-        divided = parts(load_dataset(name, episodes=1_000, seed=30 + index, **arguments), 0)
+        env = make_env(name, horizon=150, **arguments)
+        divided = parts(load_dataset(name, episodes=1_000, seed=30 + index, horizon=150, **arguments), 0)
         yield from cases_of(
             "maze",
             f"{name}, slip {slip:g}, seed {30 + index}",
@@ -336,8 +384,8 @@ FAMILIES: dict[str, tuple[Callable[[int], Iterator[Case]], int]] = {
     "momdp": (momdp_cases, 24),
     "narrow": (narrow_cases, 16),
     "taxi": (taxi_cases, 8),
-    "mo-gym": (gym_cases, 5),
+    "mo-gym": (gym_cases, len(GYM)),
     "dispatch": (dispatch_cases, 6),
-    "maze": (maze_cases, 6),
-    "body": (body_cases, 3),
+    "maze": (maze_cases, 5),
+    "body": (body_cases, 2),
 }
