@@ -204,3 +204,11 @@ def test_a_log_is_trained_on_and_estimated_from_the_command_line(tmp_path, capsy
     main(["estimate", str(tmp_path / "run"), "--data", str(tmp_path / "later.csv")])
     shown = capsys.readouterr().out
     assert "120 of 120 episodes were kept from it" in " ".join(shown.split())
+    tiny_run(data=data, config=TINY, algorithm="bc", out=tmp_path / "other")
+    main(["estimate", str(tmp_path / "run"), str(tmp_path / "other"), "--json"])
+    both = json.loads(capsys.readouterr().out)
+    assert both["selected_with"] == "offline"
+    assert both["recommended"] in ("cloning", str(tmp_path / "run"), str(tmp_path / "other"))
+    assert both["candidates"][0]["estimate"]["policy"] == kept["policy"]
+    mistake = complaint(capsys, "estimate", str(tmp_path / "run"), str(tmp_path / "other"), "--member", "0")
+    assert "--member names a member of one run" in mistake
