@@ -27,6 +27,8 @@ from aetdice.studies.parts import code_commit
 
 CLONED = ("twin", "behaviour")
 """Policies that stand for the log's own behaviour."""
+LEAST_GAP = 1e-6
+"""Where the behaviour is optimal, nothing has a share of the gap."""
 
 
 def measured(case: Case) -> dict[str, Any]:
@@ -74,7 +76,7 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
         widths = [
             width / row["gap"]
             for row, width in zip(some, half, strict=True)
-            if row["word"] == "supported" and row["gap"] > 0
+            if row["word"] == "supported" and row["gap"] > LEAST_GAP
         ]
         return {
             "pairs": len(some),
@@ -105,7 +107,7 @@ def selection(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
         group = list(some)
         twin = next((row for row in group if row["policy"] in CLONED), None)
         others = [row for row in group if row["policy"] not in CLONED]
-        if twin is None or not others or twin["gap"] <= 0:
+        if twin is None or not others or twin["gap"] <= LEAST_GAP:
             continue
         offers = [Offer(r["policy"], r["estimate"]["value"], r["estimate"]["low"], r["word"]) for r in others]
         chosen = recommend(offers, twin["estimate"]["value"]).chosen
@@ -155,16 +157,37 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
+def write_result(path: Path, rows: list[dict[str, Any]]) -> None:
+    result = {
+        "level": 0.9,
+        "kept": KEPT,
+        "summary": summary(rows),
+        "rows": rows,
+        "command": "python experiments/estimation.py --out RESULT.json",
+        "commits": sorted({row["commit"] for row in rows}),
+        "date": datetime.date.today().isoformat(),
+        "device": jax.devices()[0].device_kind,
+        "versions": versions(),
+    }
+    write_json(path, result)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--families", nargs="+", default=list(FAMILIES))
     parser.add_argument("--count", type=int, help="problems per family, for a shorter run")
+    parser.add_argument("--add", type=Path, nargs="+", default=[], help="results of other families to add")
     parser.add_argument("--figure", type=Path, help="draw the results that there are")
     arguments = parser.parse_args()
     rows: list[dict[str, Any]] = []
     if arguments.out.is_file():
         rows = json.loads(arguments.out.read_text(encoding="utf-8"))["rows"]
+    if arguments.add:
+        for path in arguments.add:
+            rows += json.loads(path.read_text(encoding="utf-8"))["rows"]
+        write_result(arguments.out, rows)
+        return
     if arguments.figure is not None:
         draw(rows, arguments.figure)
         return
@@ -184,20 +207,7 @@ def main() -> None:
                 f"rests on {row['estimate']['support']['effective_episodes']:.0f}, {row['seconds']:.1f} s",
                 flush=True,
             )
-            write_json(
-                arguments.out,
-                {
-                    "level": 0.9,
-                    "kept": KEPT,
-                    "summary": summary(rows),
-                    "rows": rows,
-                    "command": "python experiments/estimation.py --out RESULT.json",
-                    "commits": sorted({row["commit"] for row in rows}),
-                    "date": datetime.date.today().isoformat(),
-                    "device": jax.devices()[0].device_kind,
-                    "versions": versions(),
-                },
-            )
+            write_result(arguments.out, rows)
 
 
 if __name__ == "__main__":
