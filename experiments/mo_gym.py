@@ -164,12 +164,11 @@ def collect(problem: Problem, mixed: bool, seed: int) -> Episodes:
     return Episodes.from_list(episodes)
 
 
-def pooled_model(problem: Problem, dataset: Episodes) -> tuple[TabularMOMDP, np.ndarray]:
+def pooled_model(momdp: TabularMOMDP, dataset: Episodes) -> tuple[TabularMOMDP, np.ndarray]:
     """The table with the frequencies of the data; an action never taken does what the commonest does.
 
     Outcomes never seen keep a probability of 1e-12, so that the augmented space is the true one's.
     """
-    momdp = problem.momdp
     index = {tuple(o): s for s, o in enumerate(momdp.observations.tolist()) if not momdp.terminal[s]}
     counts = np.zeros(momdp.probability.shape)
     for episode in dataset:
@@ -195,11 +194,9 @@ def pooled_model(problem: Problem, dataset: Episodes) -> tuple[TabularMOMDP, np.
     return model, stands_for
 
 
-def planned(
-    problem: Problem, space: AugmentedSpace, dataset: Episodes, objective: Objective
-) -> dict[str, float]:
-    """The optimum of the pooled model, and what its policy is worth in the true one."""
-    model, stands_for = pooled_model(problem, dataset)
+def planned(space: AugmentedSpace, dataset: Episodes, objective: Objective) -> tuple[float, TabularPolicy]:
+    """The optimum of the pooled model, and its policy in the true one."""
+    model, stands_for = pooled_model(space.momdp, dataset)
     optimum = solve(enumerate_space(model), objective, check=False)
     probabilities = []
     for layer, choice in zip(space.layers[:-1], optimum.policy.probabilities, strict=True):
@@ -207,10 +204,7 @@ def planned(
         targets = stands_for[layer.state[layer.live]]
         np.add.at(moved, (np.arange(len(choice))[:, None], targets), choice)
         probabilities.append(moved)
-    return {
-        "claimed": optimum.value,
-        "value": TabularPolicy(space, probabilities).outcomes().score(objective),
-    }
+    return optimum.value, TabularPolicy(space, probabilities)
 
 
 # Measurement.
@@ -305,6 +299,7 @@ def one(
         return None
     dataset = collect(problem, data == "mixed", seed=0)
     best = solve(space, objective).value
+    claimed, plan = planned(space, dataset, objective)
     run = train(dataset, objective, **VARIANTS[variant], config=config, progress=False)
     members = measure(run, space, objective, best)
     shares = [members[i]["gap_share"] for i in run.seeds_of(run.selections[0])]
@@ -317,7 +312,7 @@ def one(
         "variant": variant,
         "best": best,
         "data_score": float(objective(dataset.returns)),
-        "planned": planned(problem, space, dataset, objective),
+        "planned": {"claimed": claimed, "value": plan.outcomes().score(objective)},
         "gap_share_mean": float(np.mean(shares)),
         "gap_share_std": float(np.std(shares, ddof=1)) if len(shares) > 1 else None,
         "selected": run.members[run.selections[0].chosen].params.get("beta"),

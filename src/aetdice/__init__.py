@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from aetdice.estimation import PolicyEstimate, estimate
     from aetdice.evaluation import Evaluation, Policy, VectorPolicy, load_policy, make_objective
     from aetdice.exact import OfflineProblem, TabularMOMDP, enumerate_space, solve, solve_dual, solve_program
+    from aetdice.learning.comparison import OfflineSelection, select
     from aetdice.learning.loading import load_run
     from aetdice.learning.rendering import render
     from aetdice.learning.run import Comparison, Member, Run, evaluate
@@ -46,6 +47,7 @@ __all__ = [
     "Member",
     "Objective",
     "OfflineProblem",
+    "OfflineSelection",
     "Policy",
     "PolicyEstimate",
     "Run",
@@ -73,6 +75,7 @@ __all__ = [
     "render",
     "resume",
     "safe_cobb_douglas",
+    "select",
     "ser",
     "solve",
     "solve_dual",
@@ -89,6 +92,7 @@ _HOMES = {
     "estimation": ("PolicyEstimate", "estimate"),
     "evaluation": ("Evaluation", "Policy", "VectorPolicy", "load_policy", "make_objective"),
     "exact": ("OfflineProblem", "TabularMOMDP", "enumerate_space", "solve", "solve_dual", "solve_program"),
+    "learning.comparison": ("OfflineSelection", "select"),
     "learning.loading": ("load_run",),
     "learning.rendering": ("render",),
     "learning.run": ("Comparison", "Member", "Run", "evaluate"),

@@ -18,6 +18,7 @@ from aetdice.estimation.counted_model import CountedModel
 from aetdice.estimation.intervals import Interval, covariance, draws_of, improvement, interval_of
 from aetdice.estimation.neighbour_model import NeighbourModel
 from aetdice.estimation.recording import Recording, bootstrap_weights
+from aetdice.estimation.rollouts import Course
 from aetdice.estimation.support import judge_support
 from aetdice.estimation.tabular_acting import TabularActing
 from aetdice.exact import uniform_policy
@@ -147,10 +148,11 @@ def test_neighbours_foretell_a_linear_system_and_know_what_was_never_done():
 
 
 def test_words_follow_from_what_was_recorded():
-    assert judge_support(0.0, 0.0, 50.0, None, []).word == "supported"
-    assert judge_support(0.0, 0.0, 50.0, None, ["they differ"]).word == "extrapolating"
-    assert judge_support(0.05, 0.0, 50.0, None, []).word == "extrapolating"
-    assert judge_support(0.0, 0.0, 2.0, None, []).word == "do not trust"
+    known = Course(np.zeros((9, 1)), 0.0, 0.0, np.ones(50))
+    assert judge_support(known, None, []).word == "supported"
+    assert judge_support(known, None, ["they differ"]).word == "extrapolating"
+    assert judge_support(known._replace(unknown=0.05), None, []).word == "extrapolating"
+    assert judge_support(known._replace(use=np.ones(2)), None, []).word == "do not trust"
     space = enumerate_space(random_tables(0).momdp())
     behaviour = uniform_policy(space)
     data = behaviour.rollout(200, seed=0)
@@ -202,3 +204,11 @@ def test_a_log_is_trained_on_and_estimated_from_the_command_line(tmp_path, capsy
     main(["estimate", str(tmp_path / "run"), "--data", str(tmp_path / "later.csv")])
     shown = capsys.readouterr().out
     assert "120 of 120 episodes were kept from it" in " ".join(shown.split())
+    tiny_run(data=data, config=TINY, algorithm="bc", out=tmp_path / "other")
+    main(["estimate", str(tmp_path / "run"), str(tmp_path / "other"), "--json"])
+    both = json.loads(capsys.readouterr().out)
+    assert both["selected_with"] == "offline"
+    assert both["recommended"] in ("cloning", str(tmp_path / "run"), str(tmp_path / "other"))
+    assert both["candidates"][0]["estimate"]["policy"] == kept["policy"]
+    mistake = complaint(capsys, "estimate", str(tmp_path / "run"), str(tmp_path / "other"), "--member", "0")
+    assert "--member names a member of one run" in mistake

@@ -1,4 +1,4 @@
-"""`aetdice estimate`: what a run's policy and its twin would attain, by logged episodes alone."""
+"""`aetdice estimate`: what policies and their twins would attain, by logged episodes alone."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,39 +8,51 @@ import tyro
 from aetdice.cli.options import Shown
 from aetdice.data import Episodes
 from aetdice.datasets import load_dataset
+from aetdice.errors import InputError
 from aetdice.files import versions
-from aetdice.learning.estimates import estimate_member, parts_of
+from aetdice.learning.comparison import select
+from aetdice.learning.estimates import estimate_member, own_parts
 from aetdice.learning.loading import load_run
 from aetdice.learning.run import Run
 from aetdice.progress import listening
-from aetdice.report.tables import estimate_table
+from aetdice.report.tables import estimate_table, selection_table
 
 SEEN = "no episodes were kept from this training, so these are those it learned from: that flatters a policy"
 
 
 @dataclass(frozen=True)
 class EstimateCommand:
-    """J of a run's policy and its twin with intervals, from logged episodes and without an environment."""
+    """J of policies and their twins with intervals, from logged episodes and without an environment.
 
-    folder: tyro.conf.Positional[Path]
+    Of several runs, which one to take: that with the largest lower bound, or cloning if none beats it.
+    """
+
+    folders: tyro.conf.Positional[tuple[Path, ...]]
     data: Path | None = None
-    """Other episodes than those the run kept: a file of the same columns as the run's own."""
+    """Other episodes than those the runs kept: a file of the same columns as their own."""
     member: int | None = None
-    """Which one; by default the selected."""
+    """Which one of a single run; by default the selected."""
     shown: Shown = Shown()
 
     def run(self) -> None:
-        run = load_run(self.folder)
-        member = run.member(self.member)
-        seen, kept = parts_of(run) if self.data is None else (None, self.others(run))
-        if kept is None:
+        if not self.folders:
+            raise InputError("which runs? give estimate their folders")
+        runs = [load_run(folder) for folder in self.folders]
+        if self.member is not None and len(runs) > 1:
+            raise InputError("--member names a member of one run: give one folder")
+        member = runs[0].member(self.member)
+        log, seen = own_parts(runs[0]) if self.data is None else (self.others(runs[0]), None)
+        if seen is None and self.data is None:
             self.shown.say(SEEN)
-            seen, kept = None, seen
-        assert kept is not None
+        names = [str(folder) for folder in self.folders]
         with self.shown.progress() as progress, listening(progress):
-            found = estimate_member(member, kept, seen, run.horizon)
-        result = {"member": run.members.index(member), **found, "versions": versions()}
-        self.shown.answer(result, lambda: estimate_table(result))
+            if len(runs) > 1:
+                result = select(runs, log, seen=seen, names=names).record()
+            else:
+                found = estimate_member(member, log, seen, runs[0].horizon)
+                result = {"member": runs[0].members.index(member), **found}
+        table = estimate_table if len(runs) == 1 else selection_table
+        self.shown.answer({**result, "versions": versions()}, lambda: table(result))
 
     def others(self, run: Run) -> Episodes:
         """The episodes of another file, read as the run's own."""

@@ -14,7 +14,7 @@ from aetdice.estimation.replay import replay_errors
 from aetdice.estimation.support import LEAST_EPISODES
 
 ROLLOUTS = 10_000
-NEIGHBOUR_ROLLOUTS = 2_000
+NEIGHBOUR_ROLLOUTS = 1_000
 APART_REPLICATES = 40
 CHECK_REPLICATES = 12
 CAUTION = 1.5

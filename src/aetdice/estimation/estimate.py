@@ -26,11 +26,10 @@ from aetdice.estimation.intervals import (
     interval_of,
     normal_quantile,
 )
-from aetdice.estimation.models import kind_of_model
+from aetdice.estimation.models import MOST_DIMENSIONS, kind_of_model
 from aetdice.estimation.neighbour_model import NeighbourModel
 from aetdice.estimation.opinions import LONGEST, MOST_STEPS, Opinion, opinions_on
 from aetdice.estimation.recording import Recording, Utilities, bootstrap_weights
-from aetdice.estimation.rollouts import Course
 from aetdice.estimation.support import Support, judge_support
 from aetdice.evaluation import Policy
 from aetdice.evaluation.scores import QUANTILES
@@ -40,7 +39,9 @@ LEVEL = 0.9
 SAMPLED = 100
 """Rollouts whose returns a record keeps."""
 REPLICATES = 200
-"""Of the bootstrap in a counted model; a tenth of them where rollouts are made for each."""
+"""Of the bootstrap in a counted model."""
+FEW_REPLICATES = 16
+"""Where rollouts are made for each."""
 OPINION_REPLICATES = 40
 MOST_RECORDED = 500_000
 """Steps that a model is made of: more episodes than have so many are left out."""
@@ -130,9 +131,10 @@ def estimate(
         both_parts = Episodes.joined([kept.episodes, known.episodes])
         recording = Recording.of(both_parts, kept.objective, kept.horizon)
     acting, behaviour = _acting(policy), None if twin is None else _acting(twin)
-    kind = kind_of_model(recording.episodes) or NeighbourModel
+    known_kind = kind_of_model(recording.episodes)
+    kind = known_kind or NeighbourModel
     tabular, model = kind is CountedModel, kind(recording.episodes, recording.horizon)
-    weights = bootstrap_weights(recording.count, REPLICATES if tabular else REPLICATES // 10, seed)
+    weights = bootstrap_weights(recording.count, REPLICATES if tabular else FEW_REPLICATES, seed)
     rollouts = model.roll_out(acting, recording.utilities_of, weights, rollouts_in(model), seed)
     opinions = _opinions(kept, acting, behaviour, seed, tabular)
     reproduction = None if behaviour is None else reproduce(model, recording, behaviour, level, seed)
@@ -163,7 +165,11 @@ def estimate(
             aggregation, draws[:, :size], draws[:, size:], float(np.hypot(disagreement, wrong)), level
         ),
         logged=interval_of(aggregation, both[0, size:], draws[:, size:], level),
-        support=_support(recording, acting, behaviour, rollouts.course, first, disagreement),
+        support=judge_support(
+            rollouts.course,
+            None if behaviour is None else _distance(recording, acting, behaviour),
+            _warnings(known_kind is not None, first, disagreement),
+        ),
         opinions=shown,
         episodes=recording.count,
         unseen=kept.count,
@@ -252,21 +258,11 @@ def _values(objective: Objective, utilities: Utilities) -> Float[np.ndarray, " r
     return np.array([float(aggregate(row)) for row in utilities])
 
 
-def _support(
-    recording: Recording,
-    acting: Acting,
-    behaviour: Acting | None,
-    course: Course,
-    first: Interval,
-    disagreement: float,
-) -> Support:
-    warnings = []
+def _warnings(near: bool, first: Interval, disagreement: float) -> list[str]:
+    found = [] if near else [f"neighbours are not near in more than {MOST_DIMENSIONS} dimensions"]
     if disagreement > first.half:
-        warnings.append(f"sound estimators differ by {disagreement:.3g} beyond their noise")
-    distance = None
-    if behaviour is not None:
-        distance = _distance(recording, acting, behaviour)
-    return judge_support(course.unknown, course.thin, course.effective_episodes, distance, warnings)
+        found.append(f"sound estimators differ by {disagreement:.3g} beyond their noise")
+    return found
 
 
 def _distance(recording: Recording, acting: Acting, behaviour: Acting) -> float:

@@ -15,7 +15,8 @@ from aetdice.estimation.local_lines import draw_along_lines, kernel_of
 from aetdice.estimation.recording import Weights
 from aetdice.estimation.rollouts import Course, Rollouts, Utility
 
-NEIGHBOURS = 12
+NEIGHBOURS, ARRIVALS = 10, 6
+"""Steps that are looked at for how a step moves, and for what it brings."""
 FAR = 3.0
 """A step is unknown if its nearest neighbour is so many median moves away, or so many times as far as
 neighbours in the data are."""
@@ -65,8 +66,8 @@ class NeighbourModel:
         return self._course(acting, here, weights, own, np.random.default_rng(seed))
 
     def roll_out(self, acting: Actor, utility: Utility, weights: Weights, count: int, seed: int) -> Rollouts:
-        """`count` episodes of the data as they are, and an eighth of that of every replicate."""
-        rng, each = np.random.default_rng(seed), max(64, count // 8)
+        """`count` episodes of the data as they are, and a few of every replicate."""
+        rng, each = np.random.default_rng(seed), max(32, count // 16)
         own = np.concatenate([np.zeros(count, int), np.repeat(np.arange(1, len(weights)), each)])
         begin = np.concatenate(
             [
@@ -134,7 +135,7 @@ class NeighbourModel:
         move, reward, drawn = found[:, :size], found[:, size:], rows[np.arange(len(rows)), chosen]
         if self.pays_arrival:
             there = here + move
-            far, near = self.arrivals.query(there, k=np.arange(1, min(NEIGHBOURS, len(self.arrival)) + 1))
+            far, near = self._arrived(there)
             kernel = self._kernel(far, near, weights, own)
             reward, _ = draw_along_lines(self.arrival[near] - there[:, None], self.reward[near], kernel, rng)
         away = np.linalg.norm(apart[:, 0, :size], axis=1)
@@ -179,6 +180,12 @@ class NeighbourModel:
             rows[ours[:, None], np.arange(k)], distance[ours[:, None], np.arange(k)] = group[near], far
         return rows, distance
 
+    def _arrived(
+        self, there: Float[np.ndarray, "n d"]
+    ) -> tuple[Float[np.ndarray, "n k"], Int[np.ndarray, "n k"]]:
+        """How far the steps are that led nearest there, and which."""
+        return self.arrivals.query(there, k=np.arange(1, min(ARRIVALS, len(self.arrival)) + 1))
+
     def _usual_distance(self) -> tuple[float, bool]:
         """How far is far, and whether rewards are foretold at least as well by where steps lead.
 
@@ -188,9 +195,7 @@ class NeighbourModel:
         rows = np.random.default_rng(0).permutation(self.episodes.steps)[:SAMPLE]
         near, distance = self._neighbours(self.state[rows], self.episodes.actions[rows])
         one, apart = self._other(rows, near, distance)
-        far, near = self.arrivals.query(
-            self.arrival[rows], k=np.arange(1, min(NEIGHBOURS, len(self.arrival)) + 1)
-        )
+        far, near = self._arrived(self.arrival[rows])
         two, further = self._other(rows, near, far)
         known = np.isfinite(apart) & np.isfinite(further)
         if not known.any():

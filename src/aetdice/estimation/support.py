@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from aetdice.estimation.rollouts import Course
+
 Word = Literal["supported", "extrapolating", "do not trust"]
 
 MOST_UNKNOWN = {"supported": 0.01, "extrapolating": 0.1}
@@ -29,10 +31,9 @@ class Support:
         return asdict(self)
 
 
-def judge_support(
-    unknown: float, thin: float, effective_episodes: float, distance: float | None, warnings: list[str]
-) -> Support:
+def judge_support(course: Course, distance: float | None, warnings: list[str]) -> Support:
     """The worst of what speaks against it; a warning makes it extrapolating."""
+    unknown, thin, effective_episodes = course.unknown, course.thin, course.effective_episodes
     grades: list[Word] = ["supported", *(["extrapolating"] if warnings else [])]  # type: ignore[list-item]
     grades += [_most(unknown, MOST_UNKNOWN), _most(thin, MOST_THIN), _least(effective_episodes)]
     order: list[Word] = ["supported", "extrapolating", "do not trust"]

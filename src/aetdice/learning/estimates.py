@@ -46,6 +46,12 @@ def parts_of(run: Run) -> tuple[Episodes, Episodes | None]:
     return set_aside(data, run.config)
 
 
+def own_parts(run: Run) -> tuple[Episodes, Episodes | None]:
+    """The episodes a run kept and those it learned from; if it kept none, those it learned from alone."""
+    seen, kept = parts_of(run)
+    return (seen, None) if kept is None else (kept, seen)
+
+
 def estimate_run(run: Run, dataset: Episodes) -> list[dict[str, Any]]:
     """The selected member of every objective; nothing where no episodes were kept."""
     seen, kept = set_aside(dataset, run.config)

@@ -269,6 +269,7 @@ def _summary(
     return {
         "objective": member.objective.name,
         "selected": {"index": selection.chosen, "params": member.params, "rule": selection.rule},
+        "selected_with": "offline",
         **means,
         "data_score": float(member.objective.score(run.data_returns, jax.random.key(0)).value),
         "exact_score": exact,

@@ -118,6 +118,24 @@ def estimate_table(result: Mapping[str, Any]) -> Table:
     return facts
 
 
+def selection_table(result: Mapping[str, Any]) -> Group:
+    """Estimates of several runs, the recommended one marked."""
+    runs = Table()
+    for name in ("", "run", "J", "90 % interval", "cloning twin", "support"):
+        runs.add_column(name, justify="right" if name in ("J", "cloning twin") else "left")
+    for each in result["candidates"]:
+        policy, twin = each["estimate"]["policy"], each["estimate"]["twin"]
+        runs.add_row(
+            "→" if each["name"] == result["recommended"] else "",
+            Text(each["name"]),
+            f"{policy['value']:.4g}",
+            f"{policy['low']:.4g} to {policy['high']:.4g}",
+            f"{twin['value']:.4g}",
+            policy["support"]["word"],
+        )
+    return Group(runs, Text(result["words"]))
+
+
 def evaluation_table(result: Mapping[str, Any]) -> Group:
     """Policy and twin under every objective, with intervals, and what episodes bring."""
     title = Text(f"trained for {result['objective']}", style="bold")
