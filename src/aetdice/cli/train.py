@@ -145,7 +145,7 @@ class Train:
             env = environment_of(dataset.origin)
             return make_objectives(self.goal.given(), env), env.horizon
         horizon = dataset.horizon or int(dataset.lengths.max())
-        kept = "a tenth of the episodes, where there are settings to choose between"
+        kept = "a tenth of the episodes, where nothing else tells settings apart"
         share = self.training_config().trainer.holdout
         kept = kept if share is None else f"{share:.0%} of the episodes"
         names = ", ".join(f"r{index} {name}" for index, name in enumerate(dataset.objectives))

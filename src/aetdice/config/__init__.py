@@ -148,7 +148,7 @@ class TrainerConfig:
     effort: Literal["quick", "standard", "thorough"] = "standard"
     """How long to choose settings and to train, where they are chosen from the data."""
     holdout: float | None = None
-    """Share of episodes kept for choosing a setting; by default a tenth if there are several, else none."""
+    """Share of episodes kept for choosing settings; by default a tenth if nothing else tells them apart."""
     report: float | None = None
     """Share of episodes kept for estimates alone; by default a tenth of a log with 100 or more, else none."""
     precision: Literal["highest", "tensorfloat32", "bfloat16"] = "highest"
