@@ -191,8 +191,8 @@ def test_options_that_make_no_sense_are_refused(tmp_path):
 def test_fifty_policies_of_five_objectives_stay_small(swept):
     """Returns are noise: nothing in them repeats."""
     rng, one = np.random.default_rng(0), gather(swept)
-    run = dataclasses.replace(one.run, members=[one.run.members[0]] * 50, data_returns=rng.random((500, 5)))
-    returns = [rng.random((500, 5)) for _ in range(100)]
+    run = dataclasses.replace(one.run, members=[one.run.members[0]] * 50, data_returns=rng.random((300, 5)))
+    returns = [rng.random((300, 5)) for _ in range(100)]
     curve = {"steps": list(range(80)), "values": rng.random((50, 80)).round(5).tolist()}
     many = dataclasses.replace(
         one,
