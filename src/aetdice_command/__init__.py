@@ -4,8 +4,11 @@ import _thread
 import os
 import signal
 import sys
-import threading
+import time
 from typing import Any
+
+MOMENT = 0.2
+"""Seconds in which a callback has returned."""
 
 
 def main() -> None:
@@ -33,6 +36,11 @@ def unwind_from_now_on() -> None:
 def _again(lost: Any) -> None:
     """An interrupt that hit a callback, of the garbage collector for instance, comes again a moment later."""
     if issubclass(lost.exc_type, KeyboardInterrupt):
-        threading.Timer(0.01, _thread.interrupt_main).start()
+        _thread.start_new_thread(_interrupt, ())  # from elsewhere: this callback would swallow it, too
     else:
         sys.__unraisablehook__(lost)
+
+
+def _interrupt() -> None:
+    time.sleep(MOMENT)
+    _thread.interrupt_main()

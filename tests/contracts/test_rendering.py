@@ -21,7 +21,7 @@ from aetdice.evaluation.playing import play_episode
 from aetdice.learning.selection import Selection
 from aetdice.networks import Categorical, Encoder, GaussianMixture, PolicyNetwork
 from aetdice.report import animation
-from aetdice.report.animation import Panel, Scene, draw_frame, write_strip
+from aetdice.report.animation import Panel, SideBySide, draw_frame, write_strip
 
 SHORT = {
     "two-step": {},
@@ -80,13 +80,13 @@ def test_strip_shows_the_policy_above_its_twin(tmp_path):
         Panel(name, np.array([0, 1]), [picture, picture], np.zeros((2, 1)))
         for name, picture in (("policy", red), ("cloning twin", blue))
     ]
-    scene = Scene(panels, ("a",), 1, "a test")
-    write_strip(tmp_path / "strip.png", scene)
+    episode = SideBySide(panels, ("a",), 1, "a test")
+    write_strip(tmp_path / "strip.png", episode)
     pixels = np.asarray(Image.open(tmp_path / "strip.png").convert("RGB")).astype(int)
     above = np.flatnonzero((pixels[..., 0] - pixels[..., 2] > 200).any(axis=1))
     below = np.flatnonzero((pixels[..., 2] - pixels[..., 0] > 200).any(axis=1))
     assert above.max() < below.min()
-    frame = np.asarray(draw_frame(scene, 1, scene.scale)).astype(int)
+    frame = np.asarray(draw_frame(episode, 1, episode.scale)).astype(int)
     left = np.flatnonzero((frame[..., 0] - frame[..., 2] > 200).any(axis=0))
     right = np.flatnonzero((frame[..., 2] - frame[..., 0] > 200).any(axis=0))
     assert left.max() < right.min()
@@ -145,7 +145,7 @@ def test_a_long_episode_has_few_frames(tmp_path, monkeypatch):
     env = make_env("fair-taxi", horizon=130)
     written = []
     monkeypatch.setattr(
-        "aetdice.learning.rendering.write_animation", lambda _, scenes: written.extend(scenes)
+        "aetdice.learning.rendering.write_animation", lambda _, episodes: written.extend(episodes)
     )
     render(policy_for(env), env, tmp_path / "long.gif")
     assert 40 <= len(written[0].times) <= 62

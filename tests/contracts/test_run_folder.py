@@ -132,6 +132,17 @@ def test_command_line_reads_what_python_wrote(made, copied, capsys):
     assert_same(load_run(copied), made[0])
 
 
+def test_command_line_draws_and_watches_what_python_wrote(made, tmp_path, capsys):
+    strip = tmp_path / "run.png"
+    main(["render", str(made[1]), "--strip", str(strip), "--member", "1", "--json"])
+    assert json.loads(capsys.readouterr().out) == {"files": {str(strip): strip.stat().st_size}}
+    assert strip.read_bytes().startswith(b"\x89PNG")
+    assert complaint(capsys, "render", str(made[1]), "--strip", str(strip)).startswith(f"{strip} exists")
+    assert complaint(capsys, "render", str(made[1])).startswith("say where to draw: --out FILE.gif")
+    main(["watch", str(made[1])])
+    assert "This is plain cloning." in capsys.readouterr().out
+
+
 def test_numbers_of_numpy_are_numbers(tmp_path):
     run = small(seed=np.arange(1), learning_rate=np.array([0.5]), out=tmp_path / "run")
     assert load_run(tmp_path / "run").members[0].params == run.members[0].params

@@ -141,6 +141,8 @@ FAULTS = {
         lambda folder: folder.joinpath("config.json").unlink(),
         "is not a run: it has no config.json",
     ),
+    "objectives": (lambda folder: begin(folder, objectives=3), "config.json cannot be read"),
+    "stages": (lambda folder: begin(folder, stages=[1, 2]), "config.json cannot be read"),
     "config": (lambda folder: (folder / "config.json").write_text("{"), "config.json cannot be read"),
     "metrics": (
         lambda folder: (folder / "metrics.jsonl").write_text('{"step": 1}\n'),

@@ -10,7 +10,7 @@ from aetdice.evaluation.playing import play_episode
 from aetdice.evaluation.scores import SEED
 from aetdice.learning.run import Run
 from aetdice.progress import tell
-from aetdice.report.animation import Panel, Scene, write_animation, write_strip
+from aetdice.report.animation import Panel, SideBySide, write_animation, write_strip
 from aetdice.report.drawing import pillow
 
 MOST_FRAMES = 60
@@ -42,18 +42,18 @@ def render(
     pillow()  # before any episode is played
     panels, title = _cast(what, member)
     every = -(-env.horizon // MOST_FRAMES)
-    scenes = []
+    drawn = []
     for episode in range(episodes):
         own = int(np.random.SeedSequence([seed, episode]).generate_state(1)[0])
         played = []
         for name, policy in panels.items():
             played.append(Panel(name, *play_episode(policy, env, own, every)))
             tell("episodes", episode * len(panels) + len(played), episodes * len(panels))
-        scenes.append(Scene(played, _names(panels, env), env.horizon, title))
+        drawn.append(SideBySide(played, _names(panels, env), env.horizon, title))
     if "out" in targets:
-        write_animation(targets["out"], scenes)
+        write_animation(targets["out"], drawn)
     if "strip" in targets:
-        write_strip(targets["strip"], scenes[0])
+        write_strip(targets["strip"], drawn[0])
 
 
 def _target(name: str, path: Path | str) -> Path:

@@ -68,10 +68,14 @@ def watch_run(folder: Path, now: float | None = None) -> RunState:
             f"{folder} is not a run: it has no {REQUEST}; a training writes it once its settings are chosen"
         )
     request = read_request(folder)
+    try:
+        objectives = [str(entry["name"]) for entry in request["objectives"]]
+        totals = {name: int(total) for name, total in request.get("stages", {}).items() if total}
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{folder / REQUEST} cannot be read: {error!r}") from error
     rows = read_metrics(folder / METRICS)
     steps = {row["stage"]: row["step"] for row in rows}
     stage = rows[-1]["stage"] if rows else None
-    totals = {name: total for name, total in request.get("stages", {}).items() if total}
     recent = _recent(rows)
     changed = max(path.stat().st_mtime for path in (folder / REQUEST, folder / METRICS) if path.exists())
     silent = max(0.0, (time.time() if now is None else now) - changed)
@@ -82,7 +86,7 @@ def watch_run(folder: Path, now: float | None = None) -> RunState:
     return RunState(
         folder=str(folder),
         algorithm=request["algorithm"],
-        objectives=[entry["name"] for entry in request["objectives"]],
+        objectives=objectives,
         totals=totals,
         stage=stage,
         step=steps[stage] if stage is not None else 0,

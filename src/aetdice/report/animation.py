@@ -39,7 +39,7 @@ class Panel(NamedTuple):
         return int(np.searchsorted(self.times, time, side="right")) - 1
 
 
-class Scene(NamedTuple):
+class SideBySide(NamedTuple):
     """Episodes that began alike, side by side."""
 
     panels: Sequence[Panel]
@@ -56,15 +56,15 @@ class Scene(NamedTuple):
         return Scale.of([panel.accrued for panel in self.panels])
 
 
-def write_animation(path: Path, scenes: Sequence[Scene]) -> None:
-    """A GIF that shows one scene after the other, again and again."""
+def write_animation(path: Path, episodes: Sequence[SideBySide]) -> None:
+    """A GIF that shows one episode after the other, again and again."""
     frames, durations = [], []
-    palette, plain = _palette(scenes), pillow().Image.Dither.NONE
-    for number, scene in enumerate(scenes, start=1):
-        which = "" if len(scenes) == 1 else f"episode {number} of {len(scenes)}, "
-        times, scale = scene.times, scene.scale
+    palette, plain = _palette(episodes), pillow().Image.Dither.NONE
+    for number, episode in enumerate(episodes, start=1):
+        which = "" if len(episodes) == 1 else f"episode {number} of {len(episodes)}, "
+        times, scale = episode.times, episode.scale
         for time in times:
-            frame = draw_frame(scene, time, scale, which)
+            frame = draw_frame(episode, time, scale, which)
             frames.append(frame.quantize(palette=palette, dither=plain))
         pace = min(max(SECONDS / len(times), QUICKEST), SLOWEST)
         durations += [pace] * (len(times) - 1) + [REST]
@@ -78,66 +78,68 @@ def write_animation(path: Path, scenes: Sequence[Scene]) -> None:
     )
 
 
-def draw_frame(scene: Scene, time: int, scale: Scale, which: str = "") -> Any:
+def draw_frame(episode: SideBySide, time: int, scale: Scale, which: str = "") -> Any:
     """One moment: what all panels show at this time, and what was accrued by then."""
-    width, height = _largest(scene, PANEL)
-    across = len(scene.panels) * (width + MARGIN) + MARGIN
-    below = len(scene.objectives) * ROW
+    width, height = _largest(episode, PANEL)
+    across = len(episode.panels) * (width + MARGIN) + MARGIN
+    below = len(episode.objectives) * ROW
     sheet = Sheet(across, HEAD + NAME + height + 8 + below + MARGIN)
-    clock = f"{which}step {time} of {scene.horizon}"
+    clock = f"{which}step {time} of {episode.horizon}"
     sheet.write(across - MARGIN, 9, clock, 12, right=True)
-    sheet.write(MARGIN, 8, scene.title, 13, bold=True, most=across - 2 * MARGIN - 8 * len(clock))
+    sheet.write(MARGIN, 8, episode.title, 13, bold=True, most=across - 2 * MARGIN - 8 * len(clock))
     sheet.fill(MARGIN, HEAD - 6, across - MARGIN, HEAD - 4, LINE)
-    sheet.fill(MARGIN, HEAD - 6, MARGIN + (across - 2 * MARGIN) * time / scene.horizon, HEAD - 4, INK)
-    for place, panel in enumerate(scene.panels):
+    sheet.fill(MARGIN, HEAD - 6, MARGIN + (across - 2 * MARGIN) * time / episode.horizon, HEAD - 4, INK)
+    for place, panel in enumerate(episode.panels):
         left, now = MARGIN + place * (width + MARGIN), panel.at(time)
         sheet.write(left, HEAD + 2, panel.name, 13, bold=True)
-        if time >= panel.times[-1] and panel.times[-1] < scene.horizon:
+        if time >= panel.times[-1] and panel.times[-1] < episode.horizon:
             over = f"ended after {panel.times[-1]} steps"
             sheet.write(left + width, HEAD + 3, over, 11, colour=PALE, right=True)
         sheet.paste(left, HEAD + NAME, panel.pictures[now], shrunk(panel.pictures[now], width, height))
         bars = HEAD + NAME + height + 8
-        sheet.bars(left, bars, width, scene.objectives, panel.accrued[now], scale)
+        sheet.bars(left, bars, width, episode.objectives, panel.accrued[now], scale)
     return sheet.image
 
 
-def write_strip(path: Path, scene: Scene, count: int = 6) -> None:
+def write_strip(path: Path, episode: SideBySide, count: int = 6) -> None:
     """A PNG of some moments, evenly over the time: a row per panel, time from left to right."""
-    moments = _evenly(scene.times, count)
-    width, height = _largest(scene, CELL)
-    row, scale = height + 6 + len(scene.objectives) * ROW + 10, scene.scale
-    sheet = Sheet(SIDE + len(moments) * (width + MARGIN) + MARGIN, HEAD + NAME + len(scene.panels) * row + 4)
-    sheet.write(MARGIN, 10, scene.title, 14, bold=True, most=sheet.image.width - 2 * MARGIN)
+    moments = _evenly(episode.times, count)
+    width, height = _largest(episode, CELL)
+    row, scale = height + 6 + len(episode.objectives) * ROW + 10, episode.scale
+    sheet = Sheet(
+        SIDE + len(moments) * (width + MARGIN) + MARGIN, HEAD + NAME + len(episode.panels) * row + 4
+    )
+    sheet.write(MARGIN, 10, episode.title, 14, bold=True, most=sheet.image.width - 2 * MARGIN)
     for column, time in enumerate(moments):
         left = SIDE + MARGIN + column * (width + MARGIN)
         label = f"step {time}" if column else "start"
         sheet.write(left, HEAD + 2, label, 12, colour=PALE)
-        for line, panel in enumerate(scene.panels):
+        for line, panel in enumerate(episode.panels):
             top, now = HEAD + NAME + line * row, panel.at(time)
             sheet.paste(left, top, panel.pictures[now], shrunk(panel.pictures[now], width, height))
-            sheet.bars(left, top + height + 6, width, scene.objectives, panel.accrued[now], scale)
-    for line, panel in enumerate(scene.panels):
+            sheet.bars(left, top + height + 6, width, episode.objectives, panel.accrued[now], scale)
+    for line, panel in enumerate(episode.panels):
         for part, word in enumerate(panel.name.split()):
             sheet.write(MARGIN, HEAD + NAME + line * row + 2 + 17 * part, word, 13, bold=True)
-        if panel.times[-1] < scene.horizon:
+        if panel.times[-1] < episode.horizon:
             over, top = f"{panel.times[-1]} steps", HEAD + NAME + line * row + 40
             sheet.write(MARGIN, top, over, 11, colour=PALE)
     small = _few_colours(sheet.image)
     write_whole(path, lambda partial: small.save(partial, format="PNG", optimize=True))
 
 
-def _largest(scene: Scene, room: tuple[int, int]) -> tuple[int, int]:
+def _largest(episode: SideBySide, room: tuple[int, int]) -> tuple[int, int]:
     """The size of all panels' pictures."""
-    sizes = [shrunk(panel.pictures[0], *room) for panel in scene.panels]
+    sizes = [shrunk(panel.pictures[0], *room) for panel in episode.panels]
     return max(width for width, _ in sizes), max(height for _, height in sizes)
 
 
-def _palette(scenes: Sequence[Scene]) -> Any:
+def _palette(episodes: Sequence[SideBySide]) -> Any:
     """Colours for all frames, from some of the first and the last episode."""
     some = [
-        draw_frame(scene, time, scene.scale)
-        for scene in (scenes[0], scenes[-1])
-        for time in _evenly(scene.times, 4)
+        draw_frame(episode, time, episode.scale)
+        for episode in (episodes[0], episodes[-1])
+        for time in _evenly(episode.times, 4)
     ]
     sheet = pillow().Image.new("RGB", (some[0].width, sum(frame.height for frame in some)))
     for place, frame in enumerate(some):
