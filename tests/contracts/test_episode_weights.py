@@ -8,7 +8,7 @@ import pytest
 from support.ragged import HORIZON, ragged
 from support.training import TINY, tiny_episodes
 
-from aetdice import Objective, bsr, convex, esr, lsr, ser, train
+from aetdice import Episodes, Objective, TrainingConfig, bsr, convex, esr, lsr, ser, train
 from aetdice.algorithms import ALGORITHMS
 from aetdice.algorithms.episode_weighting import LEAST_EPISODES, EpisodeState
 from aetdice.errors import InputError
@@ -98,6 +98,20 @@ def test_they_never_rest_on_hardly_any_episodes():
     hyper = learner.hyper(esr(), 1e-3, sample_size=1e-3)
     metrics = learner.weigh(learner.finish(BLANK, hyper, device), hyper, device).metrics
     assert float(metrics["effective_episodes"]) >= LEAST_EPISODES
+
+
+def test_joined_episodes_of_no_use_do_not_make_the_weights_rest_on_more():
+    """Episodes may be joined for other objectives of the population."""
+    learner, recorded = ALGORITHMS["episode-weighting"](3, TrainingConfig()), tiny_episodes()
+    hyper = learner.hyper(esr(), 1e-3, sample_size=0.2)
+    worst = recorded.select(np.argsort(recorded.returns.sum(axis=1))[:25])
+    joined = Episodes.joined([recorded, worst])
+    counts = []
+    for episodes in (recorded, joined):
+        device = onto_device(episodes, 3, learner, recorded=recorded.steps)
+        counts.append(learner.weigh(learner.finish(BLANK, hyper, device), hyper, device).metrics)
+    alone, beside = (float(metrics["effective_episodes"]) for metrics in counts)
+    assert beside == pytest.approx(alone, rel=1e-3)
 
 
 def test_the_optimum_is_reached_also_where_beta_has_no_effect_for_a_while():

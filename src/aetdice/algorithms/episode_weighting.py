@@ -27,7 +27,7 @@ from aetdice.objectives import DIVERGENCES, Divergence, Objective, in_float64, m
 from aetdice.objectives.parameters import Parameter, parameter
 
 SAMPLE_SIZE = 0.005
-"""Share of the episodes: the smaller, the better they are, and the fewer to learn from."""
+"""Share of the recorded episodes: the smaller, the better they are, and the fewer to learn from."""
 LEAST_EPISODES = 5
 """That weights must rest on, in effect, to be trusted."""
 
@@ -117,7 +117,9 @@ class EpisodeWeighting(Algorithm):
         del state
         episodes = data.segmented.steps
         returns, mass = (np.asarray(e, np.float64) for e in (episodes.next_accrued, episodes.weight))
-        size = min(1.0, max(float(hyper.sample_size), (LEAST_EPISODES + 1) / len(mass)))
+        recorded = int(np.sum(np.asarray(data.initial) < data.recorded))  # the others may be of no use here
+        count = max(float(hyper.sample_size) * recorded, LEAST_EPISODES + 1)
+        size = min(1.0, count / len(mass))
         solved = weights_of_size(hyper.objective, returns, size, self.divergence, mass / mass.sum())
         found = (
             solved.constant,
