@@ -58,7 +58,7 @@ def test_training_is_lengthened_while_that_gains(monkeypatch, gains, expected):
     """In units of what counts as flat: 100, 200, 400 updates."""
     curve = dict(zip((100, 200, 400), np.cumsum([0, *gains]) * FLAT, strict=True))
     monkeypatch.setitem(recipe.EFFORTS, "standard", Effort((100, 200, 400), 300))
-    monkeypatch.setattr(Trial, "fit", lambda self, config, updates: curve[updates])
+    monkeypatch.setattr(Trial, "fit", lambda self, config, updates, hear: curve[updates])
     config = SMALL.adapted({"network.observation_fourier": 1})
     assert chosen(striped(1), config).extraction.steps == expected
 
@@ -67,7 +67,7 @@ def test_dropout_and_width_are_tried_where_the_effort_has_them(monkeypatch):
     likes = {(0.1, (16,)): 1.0, (0.1, (32,)): 2.0}
     monkeypatch.setitem(recipe.EFFORTS, "standard", Effort((100,), 300, (0.1, 0.2), ((32,),)))
     monkeypatch.setattr(
-        Trial, "fit", lambda self, c, updates: likes.get((c.extraction.dropout, c.network.hidden), 0.0)
+        Trial, "fit", lambda self, c, updates, hear: likes.get((c.extraction.dropout, c.network.hidden), 0.0)
     )
     config = TrainingConfig().adapted({"network.observation_fourier": 1, "network.hidden": (16,)})
     assert chosen(striped(1), config).extraction.dropout == 0.1
