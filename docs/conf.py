@@ -22,11 +22,9 @@ extensions = [
     "alpha_slider",
 ]
 exclude_patterns = ["figures", "extensions"]
-nitpicky = False
 
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 4
-myst_fence_as_directive = []
 
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
@@ -34,6 +32,7 @@ autodoc_preserve_defaults = True
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"
+html_show_copyright = False
 html_title = f"aetdice {release}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
