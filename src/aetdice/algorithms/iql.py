@@ -5,8 +5,8 @@
 
 τ is the expectile, Q̄ a slow average of the critics, V = 0 where nothing follows, μ the weights of
 the linear G, n = 1 unless values would not reach the start (I6 of docs/algorithms/esr-iql.md). A step's
-sample weight is exp(temperature · (min_i Q̄_i - V)), at most 100, times d^D: advantage-weighted cloning (paper:
-ESR-IQL; after Kostrikov et al.).
+sample weight is exp(temperature · (min_i Q̄_i - V)), at most 100, times d^D: advantage-weighted cloning
+(paper: ESR-IQL; after Kostrikov et al.).
 """
 
 import math
