@@ -3,7 +3,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: install demo static check test tests test-all format lock clean
+.PHONY: install demo docs static check test tests test-all format lock clean
 
 install: $(INSTALLED)
 
@@ -15,6 +15,9 @@ $(INSTALLED): pyproject.toml constraints.txt
 
 demo: install
 	$(BIN)/aetdice demo --out demo
+
+docs: install  # the site, in build/docs/index.html; a warning, such as a lost link, is an error
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --jobs 2 --quiet docs build/docs
 
 static: install
 	$(BIN)/ruff format --check .

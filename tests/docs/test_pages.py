@@ -57,11 +57,6 @@ def test_readme_is_short_and_names_what_a_newcomer_runs():
     assert all(name in readme for name in ("make demo", "make test", "docs/figures/fair-taxi.png"))
 
 
-def test_every_page_is_on_the_map():
-    readme = text_of("README.md")
-    assert [page for page in EXECUTED if page.startswith("docs/") and f"({page})" not in readme] == []
-
-
 def test_table_of_settings_is_the_configuration():
     page = text_of("docs/learner.md")
     assert [row for row in settings_table() if row not in page] == []

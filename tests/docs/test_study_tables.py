@@ -39,7 +39,7 @@ def test_results_in_the_readme_are_the_kept_ones(study):
 
 def test_ablation_is_the_kept_one():
     kept = json.loads((ROOT / "experiments" / "results" / "ablation.json").read_text(encoding="utf-8"))
-    page = text_of("docs/learner.md")
+    page = text_of("docs/appendix/ablations.md")
     for name, variant in kept["variants"].items():
         shares = [np.array(variant[objective]["gap_share"]) for objective in ("ESR", "BSR 0.5", "SER")]
         cells = (f"{100 * share.mean():.1f} ± {100 * share.std(ddof=1):.1f} %" for share in shares)

@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[2]
 EXECUTED = [
     "README.md",
     "CONTRIBUTING.md",
-    *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")),
+    *sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md")),
 ]
 PAGES = [*EXECUTED, "CHANGELOG.md"]
 FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)

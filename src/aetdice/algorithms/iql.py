@@ -4,9 +4,9 @@
     L_Q = Σ_i E[(μ·(r̃_t + … + r̃_{t+n-1}) + V(s̃_{t+n}) - Q_i(s̃_t, a_t))²]
 
 τ is the expectile, Q̄ a slow average of the critics, V = 0 where nothing follows, μ the weights of
-the linear G, n = 1 unless values would not reach the start (I6 of docs/baselines.md). A step's sample
-weight is exp(temperature · (min_i Q̄_i - V)), at most 100, times d^D: advantage-weighted cloning (paper:
-ESR-IQL; after Kostrikov et al.).
+the linear G, n = 1 unless values would not reach the start (I6 of docs/algorithms/esr-iql.md). A step's
+sample weight is exp(temperature · (min_i Q̄_i - V)), at most 100, times d^D: advantage-weighted cloning
+(paper: ESR-IQL; after Kostrikov et al.).
 """
 
 import math

@@ -107,7 +107,7 @@ def baselines(effort: Effort) -> tuple[Population, ...]:
         "fairdice": Row("FairDICE", ser(), "SER", optimum_of(1.0)),
         "optidice": Row(f"OptiDICE {LINEAR}", lsr((0.5, 0.5))),
     }
-    config = effort.config.adapted({"dual.refit": "layer"})  # the discounted flow wants it: docs/baselines.md
+    config = effort.config.adapted({"dual.refit": "layer"})  # see docs/algorithms/fairdice.md
     return tuple(Population(name, name, (row,), effort.grids[name], config) for name, row in rows.items())
 
 

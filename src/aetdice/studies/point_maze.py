@@ -117,7 +117,7 @@ def populations(threshold: float, linear: Mapping[str, Objective], effort: Effor
         )
 
     def baseline(name: str, algorithm: str, rows: tuple[Row, ...], **more: Any) -> Population:
-        # In short trainings of the discounted flow the last layer matters: docs/baselines.md.
+        # In short trainings of the discounted flow the last layer matters: docs/algorithms/fairdice.md.
         refit = {"dual.refit": "layer"} if algorithm in ("optidice", "fairdice") else {}
         return Population(name, algorithm, rows, effort.grids[name], effort.config.adapted(refit), **more)
 
