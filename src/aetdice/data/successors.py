@@ -66,7 +66,7 @@ def distinct_outcomes(episodes: Episodes) -> tuple[int, int] | None:
     if numbered is None:
         return None
     _, group, _ = _distinct(episodes, numbered[0])
-    counts = np.bincount(numbered[0])
+    counts = np.bincount(numbered[0][followed(episodes)])
     outcomes = np.bincount(group, minlength=len(counts))
     return int(np.sum(counts > 1)), int(np.sum((counts > 1) & (outcomes > 1)))
 
@@ -77,7 +77,9 @@ def _distinct(
     """A row for every distinct outcome, by state and action; how likely each is."""
     after, ends = _after(model)
     table = np.column_stack([seen, after.reshape(len(seen), -1), ends, model.rewards])
-    _, rows, counts = np.unique(table, axis=0, return_index=True, return_counts=True)
+    known = np.flatnonzero(followed(model))
+    _, rows, counts = np.unique(table[known], axis=0, return_index=True, return_counts=True)
+    rows = known[rows]
     order = np.lexsort([-counts, seen[rows]])
     rows, counts = rows[order], counts[order]
     group = seen[rows]
@@ -117,6 +119,20 @@ def number_rows(table: Shaped[np.ndarray, "rows columns"]) -> Int[np.ndarray, " 
 def frames_before(part: Episodes) -> Int[np.ndarray, " steps"]:
     """The row of the observation before every step; the one after it is the next row."""
     return np.arange(part.steps) + np.repeat(np.arange(len(part)), part.lengths)
+
+
+def followed(part: Episodes) -> Bool[np.ndarray, " steps"]:
+    """Whether it is known what came after each step.
+
+    After the clock's end some logs have nothing, and the last observation stands in for what followed: if
+    it does in all of the longest episodes, their last steps say nothing about transitions.
+    """
+    over = part.terminated & ~part.truncated
+    last = (part.starts + part.lengths - 1)[~over & (part.lengths == part.lengths.max())]
+    frames, found = frames_before(part)[last], np.ones(part.steps, bool)
+    if len(last) < part.steps and np.array_equal(part.observations[frames], part.observations[frames + 1]):
+        found[last] = False
+    return found
 
 
 def _before(part: Episodes) -> Shaped[np.ndarray, "steps o"]:

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from aetdice.data import Episodes, augment
 from aetdice.data.augmentation import Transitions
+from aetdice.data.successors import followed
 from aetdice.estimation.acting import Augmented
 from aetdice.objectives import Objective, in_float64
 
@@ -64,15 +65,8 @@ class Recording:
 
     @property
     def followed(self) -> Int[np.ndarray, " rows"]:
-        """The steps of which it is known what came next.
-
-        After the clock's end nothing is recorded in some logs, and the last state stands in for what
-        follows; such steps say nothing about transitions.
-        """
-        last = ~self.steps.bootstraps & ~self.ends
-        still = np.all(self.before.observations == self.after.observations, axis=1)
-        unknown = last if np.all(still[last]) and not np.all(last) else np.zeros_like(last)
-        return np.flatnonzero(~unknown)
+        """The steps of which it is known what came next."""
+        return np.flatnonzero(followed(self.episodes))
 
     def at(self, time: int) -> Int[np.ndarray, " rows"]:
         """The steps at a time."""

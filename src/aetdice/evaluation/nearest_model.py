@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.spatial import cKDTree
 
 from aetdice.data import Episodes
-from aetdice.data.successors import frames_before
+from aetdice.data.successors import followed, frames_before
 from aetdice.evaluation.policy import Policy
 
 MOST_DIMENSIONS = 8
@@ -43,9 +43,10 @@ class NearestModel:
         reach = actions.std(axis=0)
         self.reach = np.where(reach > 1e-9, reach, 1.0)
         kinds = episodes.actions if self.discrete else np.zeros(episodes.steps, int)
-        self.rows = [np.flatnonzero(kinds == kind) for kind in range(int(kinds.max()) + 1)]
-        known = self.places if self.discrete else np.column_stack([self.places, actions / self.reach])
-        self.trees = [cKDTree(known[rows]) if len(rows) else None for rows in self.rows]
+        known = followed(episodes)
+        self.rows = [np.flatnonzero(known & (kinds == kind)) for kind in range(int(kinds.max()) + 1)]
+        points = self.places if self.discrete else np.column_stack([self.places, actions / self.reach])
+        self.trees = [cKDTree(points[rows]) if len(rows) else None for rows in self.rows]
 
     def sample_returns(
         self, policy: Policy, count: int, seed: int

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from aetdice.data import Episodes
-from aetdice.data.successors import frames_before, number_rows
+from aetdice.data.successors import followed, frames_before, number_rows
 from aetdice.evaluation.nearest_model import MOST_DIMENSIONS, NearestModel
 from aetdice.evaluation.policy import Policy
 
@@ -49,9 +49,12 @@ class RecordedModel:
         self.ends[episodes.starts + episodes.lengths - 1] = episodes.terminated & ~episodes.truncated
         self.actions = int(episodes.actions.max()) + 1
         pair = numbers[self.before] * self.actions + episodes.actions.ravel()
-        self.by_pair = np.argsort(pair, kind="stable")
+        known = followed(episodes)
+        known |= ~np.isin(pair, pair[known])  # what is seen last only is better than nothing
+        rows = np.flatnonzero(known)
+        self.by_pair = rows[np.argsort(pair[rows], kind="stable")]
         self.pair = pair[self.by_pair]
-        self.by_state = np.argsort(numbers[self.before], kind="stable")
+        self.by_state = rows[np.argsort(numbers[self.before][rows], kind="stable")]
         self.state = numbers[self.before][self.by_state]
 
     def sample_returns(
