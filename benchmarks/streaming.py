@@ -8,6 +8,7 @@ python benchmarks/streaming.py [--steps 10000000] [--both 1000000] [--turns 7] [
 """
 
 import argparse
+import datetime
 import json
 import os
 import platform
@@ -32,6 +33,7 @@ from aetdice.learning.checkpointing import Checkpointing
 from aetdice.learning.setup import set_up
 from aetdice.learning.source import Source, Streamed, source_of
 from aetdice.learning.stages import TrainingState, start
+from aetdice.studies.parts import code_commit
 
 LENGTH = 200
 WIDTHS = {"observations": 17, "actions": 6, "rewards": 3}
@@ -180,8 +182,9 @@ def main() -> None:
         write_store(small, options.both)
         found["speed"] = {"steps": options.both, **compare_speed(small, options.turns)}
     if options.out:
-        machine = {"cores": os.cpu_count(), "machine": platform.machine()}
-        write_json(options.out, {**found, **machine, "versions": versions()})
+        machine = {"cores": os.cpu_count(), "machine": platform.machine(), "load": os.getloadavg()[0]}
+        when = {"date": datetime.date.today().isoformat(), "commit": code_commit()}
+        write_json(options.out, {**found, **machine, **when, "versions": versions()})
 
 
 if __name__ == "__main__":
