@@ -194,7 +194,7 @@ def weighings(setup: Setup, values: Any, data: DeviceData) -> list[Weighing]:
 
 def forget_programs() -> None:
     """Let go of all that JAX has compiled; what is used again is compiled again."""
-    jax.clear_caches()
+    jax.clear_caches()  # type: ignore[no-untyped-call]
     gc.collect()
     return_freed_memory()
 
