@@ -51,6 +51,14 @@ CSV = {
         "line 4: not a table: CSV parse error: Expected 9 columns, got 2",
     ),
     "a long row": (text(GOOD[0] + " 7"), "line 2: not a table: CSV parse error: Expected 9 columns, got 10"),
+    "a bad value after a cell of two lines and an empty line": (
+        'episode,step,obs_x,action,reward\na,0,"first\nsecond",0,1\n\na,1,third,0,inf\n',
+        "log.csv, line 5: reward column 'reward' is inf, but must be finite",
+    ),
+    "a short row after a cell of two lines": (
+        'episode,step,obs_x,action,reward\na,0,"first\nsecond",0,1\na,1\n',
+        "log.csv, line 4: not a table: CSV parse error",
+    ),
     "binary": ("\x00\x01\x02\x03\x04", "not a table: CSV parse error"),
     "two columns of one name": (renamed("obs_y", "obs_x"), "two columns are called 'obs_x'; rename one"),
     "no reward": (renamed("reward_a", "x").replace("reward_b", "y"), "there is no column for rewards"),
