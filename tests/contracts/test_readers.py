@@ -86,6 +86,7 @@ TABLES = {
     "pandas": pd.DataFrame,
     "pandas categories": lambda log: pd.DataFrame(log).astype({"send": "category", "district": "category"}),
     "polars": pl.DataFrame,
+    "polars categories": lambda log: pl.DataFrame(log).cast({"send": pl.Categorical}),
 }
 
 

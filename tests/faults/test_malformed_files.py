@@ -1,5 +1,6 @@
 """Files that are none: each refused in one line with file, row and column, and nothing is written."""
 
+import gzip
 import json
 import os
 import pickle
@@ -316,6 +317,14 @@ NPZ = {
         {"facts": np.frombuffer(json.dumps(CODED).encode(), np.uint8)},
         "what it keeps about its columns does not fit its arrays",
     ),
+    "no number for a length": ({"lengths": np.array([np.nan, 1])}, "lengths has entries that are not whole"),
+    "no columns": ({"actions": np.zeros((3, 0))}, "actions have no columns"),
+    "no rows": ({"observations": np.zeros((0, 2))}, "observations have no rows"),
+    "a single number": ({"observations": np.array(3.0)}, "observations have no rows"),
+    "tables of rewards": (
+        {"rewards": np.zeros((3, 2, 2))},
+        "rewards must have shape (steps, objectives), not (3, 2, 2)",
+    ),
     "no end": ({"truncated": np.array([False, False])}, "episode 1 ends neither terminated nor truncated"),
 }
 
@@ -342,6 +351,9 @@ BYTES = {
     "log.npz": (b"PK nonsense", "is not a whole NPZ file"),
     "log.pkl": (pickle.dumps([Evil()]), "log.pkl"),
     "log.pickle": (pickle.dumps({"not": "a list"}), "log.pickle"),
+    "compressed.csv": (gzip.compress(text(*GOOD).encode()), "is compressed; unpack it first"),
+    "log.csv.gz": (gzip.compress(text(*GOOD).encode()), "is compressed; unpack it first"),
+    "wide.csv": (text(*GOOD).encode("utf-16"), "is in UTF-16; save it as UTF-8"),
     "log.xlsx": (b"PK", "is of no known format (csv: comma-separated values"),
 }
 

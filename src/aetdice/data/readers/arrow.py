@@ -84,7 +84,8 @@ def column_from(chunks: Any, name: str, source: str) -> Column:
     pa = pyarrow()
     kind = chunks.type
     if pa.types.is_dictionary(kind):
-        chunks, kind = chunks.cast(kind.value_type), kind.value_type
+        kind = pa.large_string() if pa.types.is_string_view(kind.value_type) else kind.value_type
+        chunks = chunks.cast(kind)
     if pa.types.is_null(kind):
         chunks, kind = chunks.cast(pa.float64()), pa.float64()
     if pa.types.is_decimal(kind):

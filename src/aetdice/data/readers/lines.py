@@ -1,18 +1,27 @@
 """Lines of a CSV file as an editor counts them: looked for when a message needs one."""
 
 import csv
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from pathlib import Path
+
+from aetdice.errors import InputError
 
 SIGNS = (",", ";", "\t")
 """Between columns."""
 CHUNK = 1 << 20
+GZIP = b"\x1f\x8b"
+"""How compressed files begin, whatever they are called."""
 
 
 def separator(path: Path) -> str:
     """The sign between columns, known by the header."""
     with path.open("rb") as file:
         header = file.readline(CHUNK)
+    if header.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise InputError(f"{path} is in UTF-16; save it as UTF-8")
+    if header.startswith(GZIP):
+        raise InputError(f"{path} is compressed; unpack it first")
     return next((sign for sign in SIGNS if sign.encode() in header), SIGNS[0])
 
 
