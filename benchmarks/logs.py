@@ -4,6 +4,7 @@ python benchmarks/logs.py [--steps 10000000] [--out OUT.json]
 """
 
 import argparse
+import datetime
 import json
 import os
 import platform
@@ -47,9 +48,9 @@ def measure(what: str, path: str) -> None:
         load_dataset(path)
     else:
         examine(path)
-    seconds = time.perf_counter() - begun
+    seconds, busy = time.perf_counter() - begun, time.process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"seconds": round(seconds, 1), "peak_mib": round(peak)}))
+    print(json.dumps({"seconds": round(seconds, 1), "cpu_seconds": round(busy, 1), "peak_mib": round(peak)}))
 
 
 def main() -> None:
@@ -74,8 +75,9 @@ def main() -> None:
                 print(suffix, what, answer.strip())
             path.unlink()
     if options.out:
-        machine = {"cores": os.cpu_count(), "machine": platform.machine()}
-        write_json(options.out, {**found, **machine, "commit": code_commit(), "versions": versions()})
+        machine = {"cores": os.cpu_count(), "machine": platform.machine(), "load": os.getloadavg()[0]}
+        when = {"date": datetime.date.today().isoformat(), "commit": code_commit()}
+        write_json(options.out, {**found, **machine, **when, "versions": versions()})
 
 
 if __name__ == "__main__":

@@ -2,12 +2,14 @@
 
 17 observations, 6 actions, 3 rewards, episodes of 200 steps. Speed: on a size where both fit, in one
 process, updates from memory and from the disk take turns of four chunks; the median of the turns' ratios
-counts. Memory: a whole training from the disk in a process of its own, mapped pages included.
+counts, of the clock's seconds and of the processor's, which other programs hardly change. Memory: a whole
+training from the disk in a process of its own, mapped pages included.
 
 python benchmarks/streaming.py [--steps 10000000] [--both 1000000] [--turns 7] [--out OUT.json]
 """
 
 import argparse
+import datetime
 import json
 import os
 import platform
@@ -32,6 +34,7 @@ from aetdice.learning.checkpointing import Checkpointing
 from aetdice.learning.setup import set_up
 from aetdice.learning.source import Source, Streamed, source_of
 from aetdice.learning.stages import TrainingState, start
+from aetdice.studies.parts import code_commit
 
 LENGTH = 200
 WIDTHS = {"observations": 17, "actions": 6, "rewards": 3}
@@ -89,16 +92,22 @@ def compare_speed(path: Path, turns: int) -> dict[str, Any]:
         for run in runs.values():
             run.turn()  # compiles
         seconds: dict[str, list[float]] = {name: [] for name in runs}
+        busy: dict[str, list[float]] = {name: [] for name in runs}
         for _ in range(turns):
             for name, run in runs.items():
+                begun = time.process_time()
                 seconds[name].append(run.turn())
+                busy[name].append(time.process_time() - begun)
         ratios = [a / b for a, b in zip(seconds["resident"], seconds["streamed"], strict=True)]
+        work = [a / b for a, b in zip(busy["resident"], busy["streamed"], strict=True)]
         found[stage] = {
             "updates_per_second": {
                 name: round(CHUNK * CHUNKS / statistics.median(each), 1) for name, each in seconds.items()
             },
             "streamed_to_resident": round(statistics.median(ratios), 3),
             "ratios": [round(ratio, 3) for ratio in sorted(ratios)],
+            "streamed_to_resident_cpu": round(statistics.median(work), 3),
+            "cpu_ratios": [round(ratio, 3) for ratio in sorted(work)],
         }
         print(stage, json.dumps(found[stage]), flush=True)
     return found
@@ -180,8 +189,9 @@ def main() -> None:
         write_store(small, options.both)
         found["speed"] = {"steps": options.both, **compare_speed(small, options.turns)}
     if options.out:
-        machine = {"cores": os.cpu_count(), "machine": platform.machine()}
-        write_json(options.out, {**found, **machine, "versions": versions()})
+        machine = {"cores": os.cpu_count(), "machine": platform.machine(), "load": os.getloadavg()[0]}
+        when = {"date": datetime.date.today().isoformat(), "commit": code_commit()}
+        write_json(options.out, {**found, **machine, **when, "versions": versions()})
 
 
 if __name__ == "__main__":

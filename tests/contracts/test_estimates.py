@@ -12,7 +12,7 @@ from support.training import TINY, tiny_episodes, tiny_run
 
 from aetdice import Episode, Episodes, InputError, bsr, enumerate_space, estimate, load_dataset, load_run
 from aetdice.cli import main
-from aetdice.data.successors import followed_steps
+from aetdice.data.successors import followed
 from aetdice.estimation.acting import Augmented, DiscreteActing
 from aetdice.estimation.counted_model import CountedModel
 from aetdice.estimation.intervals import Interval, covariance, draws_of, improvement, interval_of
@@ -114,10 +114,10 @@ def test_what_stands_in_for_the_last_observation_is_no_transition():
     """0 → 1 → 2 → 3; a log that ends at the clock repeats the state before."""
     frames = np.array([[0], [1], [2], [2]])
     one = Episode(frames, np.zeros(3, int), np.arange(3.0)[:, None], False, True)
-    known = followed_steps(Episodes.from_list([one] * 5), 3)
+    known = np.flatnonzero(followed(Episodes.from_list([one] * 5)))
     assert known.tolist() == [i for i in range(15) if i % 3 != 2]
     whole = one._replace(observations=np.arange(4)[:, None])
-    assert len(followed_steps(Episodes.from_list([whole] * 5), 3)) == 15
+    assert followed(Episodes.from_list([whole] * 5)).all()
 
 
 def spring(count: int, actions: int = 2) -> Episodes:

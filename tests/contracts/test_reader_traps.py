@@ -218,3 +218,8 @@ def test_mending_gives_ids_that_nobody_has(tmp_path):
     assert "1 repeated rows are left out" in done  # though a missing value never equals another
     ids = pd.read_csv(tmp_path / "out.csv")["episode"].tolist()
     assert sorted(set(ids)) == ["a", "a##2", "a#2", "b"]
+
+
+def test_a_horizon_of_nothing_is_refused():
+    with pytest.raises(InputError, match="the horizon is a number of steps, 1 or more, not 0"):
+        load_dataset(pd.DataFrame(log_columns()), columns=COLUMNS, horizon=0)

@@ -6,13 +6,16 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from support.acting import Always
 from support.problems import random_tables, uniform_episodes
 from support.training import deterministic_momdp
 
-from aetdice import Episodes, augment, bsr
+from aetdice import Episode, Episodes, augment, bsr
 from aetdice.algorithms.dual import expected_next, step_rewards
 from aetdice.data.device import to_device
-from aetdice.data.successors import pooled_outcomes
+from aetdice.data.noise import chance_share
+from aetdice.data.successors import distinct_outcomes, pooled_outcomes
+from aetdice.estimation.counted_model import CountedModel
 from aetdice.objectives import Identity
 
 HORIZON = 3
@@ -119,3 +122,31 @@ def test_means_over_what_may_follow_are_those_of_a_loop(terminal_reward):
                 )
         np.testing.assert_allclose(rewards[row], reward, atol=1e-5)
         np.testing.assert_allclose([ahead[row], follows[row], terminates[row]], [mean, on, over], atol=1e-5)
+
+
+def wheel(last_known: bool) -> Episodes:
+    """States 0, 1, 2 in a circle, four steps long; a log may not say where the fourth one led."""
+    episodes = []
+    for start in range(3):
+        frames = (start + np.arange(5)) % 3
+        frames[-1] = frames[-1] if last_known else frames[-2]
+        episodes.append(
+            Episode(frames[:, None], np.zeros(4, int), frames[:4, None].astype(float), False, True)
+        )
+    return Episodes.from_list(episodes)
+
+
+def test_an_unknown_last_observation_is_no_transition():
+    unknown = wheel(last_known=False)
+    assert pooled_outcomes(unknown, unknown) is None
+    assert distinct_outcomes(unknown) == distinct_outcomes(wheel(last_known=True)) == (3, 0)
+    assert chance_share(unknown) == 0
+    circle = CountedModel(unknown, 6).play(Always(0), 50, 0).returns
+    np.testing.assert_array_equal(circle, np.full((50, 1), 6.0))
+
+
+def test_a_step_that_was_seen_last_only_is_not_forgotten():
+    frames = np.array([[0], [1], [1]])
+    data = Episodes.from_list([Episode(frames, np.zeros(2, int), np.array([[0.0], [5.0]]), False, True)])
+    returns = CountedModel(data, 2).play(Always(0), 5, 0).returns
+    np.testing.assert_array_equal(returns, np.full((5, 1), 5.0))

@@ -1,5 +1,6 @@
 """Files that are none: each refused in one line with file, row and column, and nothing is written."""
 
+import gzip
 import json
 import os
 import pickle
@@ -51,6 +52,14 @@ CSV = {
         "line 4: not a table: CSV parse error: Expected 9 columns, got 2",
     ),
     "a long row": (text(GOOD[0] + " 7"), "line 2: not a table: CSV parse error: Expected 9 columns, got 10"),
+    "a bad value after a cell of two lines and an empty line": (
+        'episode,step,obs_x,action,reward\na,0,"first\nsecond",0,1\n\na,1,third,0,inf\n',
+        "log.csv, line 5: reward column 'reward' is inf, but must be finite",
+    ),
+    "a short row after a cell of two lines": (
+        'episode,step,obs_x,action,reward\na,0,"first\nsecond",0,1\na,1\n',
+        "log.csv, line 4: not a table: CSV parse error",
+    ),
     "binary": ("\x00\x01\x02\x03\x04", "not a table: CSV parse error"),
     "two columns of one name": (renamed("obs_y", "obs_x"), "two columns are called 'obs_x'; rename one"),
     "no reward": (renamed("reward_a", "x").replace("reward_b", "y"), "there is no column for rewards"),
@@ -308,6 +317,14 @@ NPZ = {
         {"facts": np.frombuffer(json.dumps(CODED).encode(), np.uint8)},
         "what it keeps about its columns does not fit its arrays",
     ),
+    "no number for a length": ({"lengths": np.array([np.nan, 1])}, "lengths has entries that are not whole"),
+    "no columns": ({"actions": np.zeros((3, 0))}, "actions have no columns"),
+    "no rows": ({"observations": np.zeros((0, 2))}, "observations have no rows"),
+    "a single number": ({"observations": np.array(3.0)}, "observations have no rows"),
+    "tables of rewards": (
+        {"rewards": np.zeros((3, 2, 2))},
+        "rewards must have shape (steps, objectives), not (3, 2, 2)",
+    ),
     "no end": ({"truncated": np.array([False, False])}, "episode 1 ends neither terminated nor truncated"),
 }
 
@@ -334,6 +351,9 @@ BYTES = {
     "log.npz": (b"PK nonsense", "is not a whole NPZ file"),
     "log.pkl": (pickle.dumps([Evil()]), "log.pkl"),
     "log.pickle": (pickle.dumps({"not": "a list"}), "log.pickle"),
+    "compressed.csv": (gzip.compress(text(*GOOD).encode()), "is compressed; unpack it first"),
+    "log.csv.gz": (gzip.compress(text(*GOOD).encode()), "is compressed; unpack it first"),
+    "wide.csv": (text(*GOOD).encode("utf-16"), "is in UTF-16; save it as UTF-8"),
     "log.xlsx": (b"PK", "is of no known format (csv: comma-separated values"),
 }
 

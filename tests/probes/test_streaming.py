@@ -6,12 +6,13 @@ import pytest
 
 from aetdice import TrainingConfig, esr, ser, train
 from aetdice.algorithms.dice import aetdice as aetdice_of
+from aetdice.algorithms.episode_weighting import episode_weighting
 from aetdice.data import Episode, Episodes, augment, load_episodes, mapping, save_episodes
 from aetdice.data import stored as stored_module
 from aetdice.data.device import to_device
 from aetdice.data.stored import StoredSteps
 from aetdice.errors import InputError
-from aetdice.learning import streaming
+from aetdice.learning import choice, setup, streaming
 from aetdice.objectives import Identity
 
 pytestmark = pytest.mark.trains
@@ -114,8 +115,8 @@ def test_large_stores_stay_on_disk_by_themselves_and_say_so(tmp_path, monkeypatc
     dataset = load_episodes(tmp_path / "store")
     learner = aetdice_of(HORIZON, TrainingConfig())
 
-    def said(data, config=TrainingConfig(), algorithm=learner, held=0.0, chosen=False):
-        return streaming.streams(data, data, algorithm, config, held, chosen)
+    def said(data, config=TrainingConfig(), algorithm=learner, held=0.0):
+        return streaming.streams(data, data, algorithm, config, held)
 
     assert said(dataset) == (False, "")
     monkeypatch.setattr(streaming, "STREAMED_BYTES", 1)
@@ -123,16 +124,16 @@ def test_large_stores_stay_on_disk_by_themselves_and_say_so(tmp_path, monkeypatc
     stays, words = said(dataset)
     assert stays
     assert "on disk, read ahead" in words
-    stays, words = said(dataset, chosen=True)
+    stays, words = said(dataset, algorithm=episode_weighting(HORIZON, TrainingConfig()))
     assert not stays
-    assert "into memory (what is chosen from the data needs all of it: give beta" in words
+    assert "into memory (whole episodes are weighed in memory; with beta given" in words
     assert said(dataset, TrainingConfig().adapted({"trainer.streaming": False})) == (False, "")
 
 
 @pytest.mark.parametrize(
     ("algorithm", "given", "settings", "message"),
     [
-        ("aetdice", {}, {}, "what is chosen from the data needs all of it"),
+        ("episode-weighting", {}, {}, "whole episodes are weighed in memory"),
         ("fairdice", {"beta": 0.1}, {}, "only aetdice and bc learn from data that stays on disk"),
         ("esr-iql", {}, {}, "only aetdice and bc"),
         ("aetdice", {"beta": 0.1}, {"dual.n_step": 2}, "n-step transitions are not learned"),
@@ -153,3 +154,20 @@ def test_what_cannot_be_streamed_is_refused(algorithm, given, settings, message)
             progress=False,
             **given,
         )
+
+
+def test_what_is_chosen_from_a_sample_of_a_large_store_is_streamed(tmp_path, monkeypatch):
+    """Several starts, so single steps: with nothing said of how to learn, the data stays on disk."""
+    save_episodes(tmp_path / "store", as_episodes(episodes("continuous")))
+    monkeypatch.setattr(streaming, "STREAMED_BYTES", 1)
+    monkeypatch.setattr(choice, "MOST_STEPS", 100)
+    told, seen = [], []
+    monkeypatch.setattr(
+        setup, "choose", lambda data, *rest: seen.append(data.steps) or choice.choose(data, *rest)
+    )
+    config = TrainingConfig().adapted(TINY)
+    dataset = load_episodes(tmp_path / "store")
+    run = train(dataset, esr(), config=config, progress=lambda stage, *rest: told.append(stage))
+    assert "on disk, read ahead of the updates" in told[0]
+    assert seen[0] <= 100 + HORIZON < dataset.steps
+    assert run.members[0].params["beta"] > 0

@@ -13,6 +13,7 @@ from aetdice.algorithms.cloning import Cloning
 from aetdice.algorithms.diagnostics import StartMeans, assemble, merge, ratio_sums, start_means
 from aetdice.algorithms.dice import Dice, metrics_of
 from aetdice.algorithms.dual import DiceHyper, DualState, behaviour_utilities
+from aetdice.algorithms.episode_weighting import EpisodeWeighting
 from aetdice.algorithms.refit import refit_stored
 from aetdice.data.mapping import release, temporary
 from aetdice.data.stored import StoredSteps
@@ -31,6 +32,8 @@ def check_streams(algorithm: Algorithm) -> None:
     """`InputError` if an algorithm has to have all steps in memory."""
     if isinstance(algorithm, Cloning):
         return
+    if isinstance(algorithm, EpisodeWeighting):
+        raise InputError("whole episodes are weighed in memory; with beta given, single steps are on disk")
     if not isinstance(algorithm, Dice) or not isinstance(algorithm.setting.flow, FiniteHorizon):
         raise InputError("only aetdice and bc learn from data that stays on disk")
     if algorithm.n_step != 1:
@@ -52,6 +55,8 @@ def start_stored(algorithm: Algorithm, state: Any, hyper: Any, stored: StoredSte
 
 def finish_stored(algorithm: Algorithm, state: Any, hyper: Any, stored: StoredSteps) -> Any:
     """What follows the last update."""
+    if isinstance(algorithm, EpisodeWeighting):
+        raise InputError("whole episodes are weighed in memory; with beta given, single steps are on disk")
     if not isinstance(algorithm, Dice) or algorithm.setting.config.refit == "none":
         return state
     return refit_stored(state, hyper, stored, algorithm.setting)

@@ -53,6 +53,8 @@ class Columns:
     def from_record(cls, record: Mapping[str, Any]) -> "Columns":
         """From JSON or TOML: a name, or a list of names, for each role."""
         known = [field.name for field in fields(cls)]
+        if not isinstance(record, Mapping):
+            raise InputError(f"columns are a mapping from roles to names, not {record!r}")
         given: dict[str, Any] = {}
         for role, value in record.items():
             if role not in known:

@@ -160,8 +160,13 @@ class Episodes:
     @property
     def returns(self) -> Float[np.ndarray, "n m"]:
         """R of every episode."""
-        found = np.add.reduceat(self.rewards, self.starts, axis=0)
-        release(self.rewards)
+        found = np.empty((len(self), self.rewards.shape[1]))
+        for first, after in self.runs():
+            start, end = self.starts[first], self.starts[after - 1] + self.lengths[after - 1]
+            found[first:after] = np.add.reduceat(
+                self.rewards[start:end], self.starts[first:after] - start, axis=0
+            )
+            release(self.rewards)
         return found
 
     @functools.cached_property

@@ -1,6 +1,7 @@
 """From a recording to episodes: how they end, and what the last row means."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from aetdice.errors import InputError
 
 def interpret(recording: Recording, ends: str | None = None, horizon: int | None = None) -> Episodes:
     """The episodes of a recording, with the coding and what was decided in words."""
+    _check_horizon(horizon)
     longest, said = int(np.argmax(recording.lengths)), horizon
     horizon = int(recording.lengths[longest]) if horizon is None else horizon
     if recording.lengths[longest] > horizon:
@@ -54,6 +56,7 @@ def interpret(recording: Recording, ends: str | None = None, horizon: int | None
 
 def resettled(episodes: Episodes, ends: str | None = None, horizon: int | None = None) -> Episodes:
     """Episodes that a file keeps with their coding; how they end may be said anew."""
+    _check_horizon(horizon)
     longest, horizon = int(episodes.lengths.max()), horizon or episodes.horizon
     if horizon is not None and longest > horizon:
         raise InputError(f"an episode has {longest} steps, more than the horizon of {horizon}")
@@ -62,6 +65,11 @@ def resettled(episodes: Episodes, ends: str | None = None, horizon: int | None =
         f"{len(episodes):,} episodes of {episodes.lengths.min()} to {longest} steps, {episodes.steps:,} steps"
     )
     return replace(episodes, ends=ending.ends, horizon=horizon, notes=(count, ending.words))
+
+
+def _check_horizon(horizon: Any) -> None:
+    if horizon is not None and (not isinstance(horizon, int | np.integer) or horizon < 1):
+        raise InputError(f"the horizon is a number of steps, 1 or more, not {horizon!r}")
 
 
 def _check_rewards(recording: Recording) -> None:

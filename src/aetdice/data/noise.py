@@ -5,7 +5,7 @@ from jaxtyping import Float, Shaped
 from scipy.spatial import cKDTree
 
 from aetdice.data.episodes import Episodes
-from aetdice.data.successors import frames_before, pooled_outcomes
+from aetdice.data.successors import followed, frames_before, pooled_outcomes
 
 STEPS = 20_000
 """Steps of a continuous dataset that are compared with their nearest neighbour."""
@@ -31,18 +31,19 @@ def chance_share(episodes: Episodes) -> float:
 
 
 def _differences(episodes: Episodes) -> float:
-    before = frames_before(episodes)
+    known = np.flatnonzero(followed(episodes))
+    before = frames_before(episodes)[known]
     states = episodes.observations.reshape(len(episodes.observations), -1).astype(np.float64)
-    effects = _scaled(np.column_stack([states[before + 1] - states[before], episodes.rewards]))
+    effects = _scaled(np.column_stack([states[before + 1] - states[before], episodes.rewards[known]]))
     spread = _spread(states)
     radius = NEAR * np.median(np.linalg.norm((states[before + 1] - states[before]) / spread, axis=1))
-    actions = episodes.actions.reshape(episodes.steps, -1)
+    actions = episodes.actions.reshape(episodes.steps, -1)[known]
     discrete = np.issubdtype(actions.dtype, np.integer)
     apart = actions * (4 * radius + 1) if discrete else _scaled(actions)
     places = np.column_stack([states[before] / spread, apart])
-    rows = np.random.default_rng(0).permutation(episodes.steps)[:STEPS]
+    rows = np.random.default_rng(0).permutation(len(known))[:STEPS]
     distance, near = cKDTree(places).query(places[rows], NEIGHBOURS + 1, distance_upper_bound=radius)
-    episode = np.append(np.repeat(np.arange(len(episodes)), episodes.lengths), -1)
+    episode = np.append(np.repeat(np.arange(len(episodes)), episodes.lengths)[known], -1)
     other = np.isfinite(distance) & (episode[near] != episode[rows][:, None])
     pairs = np.flatnonzero(other.any(axis=1))
     if len(pairs) < LEAST_PAIRS:

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.spatial import cKDTree
 
 from aetdice.data.episodes import Episodes
-from aetdice.data.successors import frames_before, number_rows
+from aetdice.data.successors import followed, frames_before, number_rows
 
 VISITS = 16
 """Ways to go on from a state that are looked at: random ones, or the nearest where states are continuous."""
@@ -57,6 +57,7 @@ class Recombination:
         self.after = np.repeat(episodes.starts + episodes.lengths, episodes.lengths)
         """The row after the last one of every step's episode."""
         self.terminates = np.repeat(episodes.terminated, episodes.lengths)
+        self.followed = followed(episodes)
         self.visits = visits_of(episodes, rng)
 
     @property
@@ -113,9 +114,10 @@ class Recombination:
             found = self.visits[frame]
             going &= found[:, 0] != NOWHERE
             drawn = rng.gumbel(size=found.shape) + np.take_along_axis(leaning, actions[found], axis=1)
-            row = found[np.arange(count), drawn.argmax(axis=1)]
+            known = self.followed[found] | (t + 1 == self.horizon)
+            row = found[np.arange(count), np.where(known, drawn, -np.inf).argmax(axis=1)]
             ways[going, t] = row[going]
-            going &= ~self._ends(row)
+            going &= ~self._ends(row) & self.followed[row]
             frame = self.frames[row] + 1
         return ways[ways[:, 0] != NOWHERE]
 

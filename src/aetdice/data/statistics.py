@@ -23,6 +23,14 @@ def moments(
     return mean, np.sqrt(deviation / count)
 
 
+def extremes(
+    values: Shaped[np.ndarray, "rows *s"],
+) -> tuple[Shaped[np.ndarray, "*s"], Shaped[np.ndarray, "*s"]]:
+    """The least and the largest entry of every column."""
+    lows, highs = zip(*((rows.min(axis=0), rows.max(axis=0)) for _, rows in row_blocks(values)), strict=True)
+    return np.asarray(np.min(lows, axis=0)), np.asarray(np.max(highs, axis=0))
+
+
 def largest_accrued(episodes: Episodes) -> Float[np.ndarray, " m"]:
     """max |R_acc| of every objective."""
     found = np.zeros(episodes.rewards.shape[1])

@@ -66,7 +66,7 @@ def distinct_outcomes(episodes: Episodes) -> tuple[int, int] | None:
     if numbered is None:
         return None
     _, group, _ = _distinct(episodes, numbered[0])
-    counts = np.bincount(numbered[0])
+    counts = np.bincount(numbered[0][followed(episodes)])
     outcomes = np.bincount(group, minlength=len(counts))
     return int(np.sum(counts > 1)), int(np.sum((counts > 1) & (outcomes > 1)))
 
@@ -77,7 +77,9 @@ def _distinct(
     """A row for every distinct outcome, by state and action; how likely each is."""
     after, ends = _after(model)
     table = np.column_stack([seen, after.reshape(len(seen), -1), ends, model.rewards])
-    _, rows, counts = np.unique(table, axis=0, return_index=True, return_counts=True)
+    known = np.flatnonzero(followed(model))
+    _, rows, counts = np.unique(table[known], axis=0, return_index=True, return_counts=True)
+    rows = known[rows]
     order = np.lexsort([-counts, seen[rows]])
     rows, counts = rows[order], counts[order]
     group = seen[rows]
@@ -126,19 +128,19 @@ def ending_steps(part: Episodes) -> Bool[np.ndarray, " steps"]:
     return found
 
 
-def followed_steps(part: Episodes, horizon: int) -> Int[np.ndarray, " rows"]:
-    """The steps of which it is known what came next.
+def followed(part: Episodes) -> Bool[np.ndarray, " steps"]:
+    """Whether it is known what came after each step.
 
-    After the clock's end nothing is recorded in some logs, and the last state stands in for what
-    follows; such steps say nothing about transitions.
+    After the clock's end some logs have nothing, and the last observation stands in for what followed: if
+    it does wherever the clock ended an episode, those last steps say nothing about transitions.
     """
-    time = np.arange(part.steps) - np.repeat(part.starts, part.lengths)
-    over = np.zeros(part.steps, bool)
-    over[part.starts + part.lengths - 1] = part.terminated
-    last = (over | (time == horizon - 1)) & ~ending_steps(part)
-    shown, before = part.observations.reshape(len(part.observations), -1), frames_before(part)
-    still = np.all(shown[before[last]] == shown[before[last] + 1], axis=1)
-    return np.flatnonzero(~last) if np.all(still) and not np.all(last) else np.arange(part.steps)
+    over = part.terminated & ~part.truncated
+    by_clock = ~over & (part.terminated | (part.lengths == part.lengths.max()))
+    last = (part.starts + part.lengths - 1)[by_clock]
+    frames, found = frames_before(part)[last], np.ones(part.steps, bool)
+    if len(last) < part.steps and np.array_equal(part.observations[frames], part.observations[frames + 1]):
+        found[last] = False
+    return found
 
 
 def _before(part: Episodes) -> Shaped[np.ndarray, "steps o"]:

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from scipy.spatial import cKDTree
 
 from aetdice.data import Episodes
-from aetdice.data.successors import ending_steps, followed_steps, frames_before, number_rows
+from aetdice.data.successors import ending_steps, followed, frames_before, number_rows
 from aetdice.estimation.acting import Actor, Augmented
 from aetdice.estimation.recording import Weights
 from aetdice.estimation.rollouts import Course, Rollouts, Utility
@@ -38,10 +38,10 @@ class CountedModel:
         self.shown[numbers] = flat
         self.starts = numbers[before[episodes.starts]]
         self.actions = int(episodes.actions.max()) + 1
-        used = followed_steps(episodes, horizon)
+        pair, known = numbers[before] * self.actions + episodes.actions, followed(episodes)
+        used = np.flatnonzero(known | ~np.isin(pair, pair[known]))  # a last step is better than nothing
         ends, rewards = ending_steps(episodes)[used], episodes.rewards[used]
-        state, after = numbers[before[used]], numbers[before[used] + 1]
-        pair = state * self.actions + episodes.actions[used]
+        pair, after = pair[used], numbers[before[used] + 1]
         outcome, rows, counts = _distinct([pair, after, ends, *rewards.T])
         self.next, self.ends, self.reward = after[rows], ends[rows], rewards[rows]
         self.counts = counts.astype(float)

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from scipy.spatial import cKDTree
 
 from aetdice.data import Episodes
-from aetdice.data.successors import ending_steps, followed_steps, frames_before
+from aetdice.data.successors import ending_steps, followed, frames_before
 from aetdice.estimation.acting import Actor, Augmented
 from aetdice.estimation.local_lines import draw_along_lines, kernel_of
 from aetdice.estimation.recording import Weights
@@ -38,7 +38,7 @@ class NeighbourModel:
         self.move, self.reward = self.arrival - self.state, np.asarray(episodes.rewards, float)
         self.low, self.high = self.state.min(axis=0), self.state.max(axis=0)
         self.start = self.state[episodes.starts]
-        self.ends, used = ending_steps(episodes), followed_steps(episodes, horizon)
+        self.ends, used = ending_steps(episodes), np.flatnonzero(followed(episodes))
         self.episode = np.repeat(np.arange(len(episodes)), episodes.lengths)
         self.discrete = episodes.actions.ndim == 1 and np.issubdtype(episodes.actions.dtype, np.integer)
         if self.discrete:

@@ -9,9 +9,8 @@ from aetdice.algorithms.episode_weighting import EpisodeWeighting
 from aetdice.config import NetworkConfig, TrainingConfig
 from aetdice.data import Episodes, augment
 from aetdice.data.device import DeviceData, to_device, with_segments
-from aetdice.data.mapping import release
 from aetdice.data.segments import augment_segments
-from aetdice.data.statistics import largest_accrued, moments
+from aetdice.data.statistics import extremes, largest_accrued, moments
 from aetdice.data.stored import STREAMED_BYTES, bytes_of, is_mapped
 from aetdice.data.successors import pooled_outcomes
 from aetdice.errors import InputError
@@ -118,18 +117,17 @@ def actions_of(dataset: Episodes) -> int:
     """How many discrete actions there are; 0 for continuous ones."""
     if dataset.actions.ndim != 1 or not np.issubdtype(dataset.actions.dtype, np.integer):
         return 0
-    low, high = int(dataset.actions.min()), int(dataset.actions.max())
-    release(dataset.actions)
+    low, high = extremes(dataset.actions)
     if low < 0:
         raise InputError("actions must be numbered from 0")
-    return high + 1
+    return int(high) + 1
 
 
 def has_discrete_observations(dataset: Episodes) -> bool:
     """Whether observations are numbers 0, 1, …"""
-    found = np.issubdtype(dataset.observations.dtype, np.integer) and bool(dataset.observations.min() >= 0)
-    release(dataset.observations)
-    return found
+    if not np.issubdtype(dataset.observations.dtype, np.integer):
+        return False
+    return bool(np.min(extremes(dataset.observations)[0]) >= 0)
 
 
 def encoder_for(dataset: Episodes, horizon: int, algorithm: Algorithm, network: NetworkConfig) -> Encoder:
@@ -137,7 +135,7 @@ def encoder_for(dataset: Episodes, horizon: int, algorithm: Algorithm, network: 
     frames = dataset.observations.reshape(len(dataset.observations), -1)
     mean, spread = moments(frames)
     return Encoder(
-        sizes=tuple(int(size) for size in frames.max(axis=0) + 1) if discrete else None,
+        sizes=tuple(int(size) for size in extremes(frames)[1] + 1) if discrete else None,
         horizon=horizon,
         use_accrued=algorithm.sees_accrued,
         use_time=algorithm.sees_time,
@@ -169,7 +167,5 @@ def courses_for(dataset: Episodes, algorithm: Algorithm) -> int:
 def head_for(dataset: Episodes, network: NetworkConfig) -> PolicyHead:
     if count := actions_of(dataset):
         return Categorical(count)
-    actions = dataset.actions.reshape(dataset.steps, -1)
-    low, high = actions.min(axis=0), actions.max(axis=0)
-    release(actions)
+    low, high = extremes(dataset.actions.reshape(dataset.steps, -1))
     return GaussianMixture(low, np.maximum(high, low + 1e-6), network.components)

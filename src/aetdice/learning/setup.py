@@ -33,7 +33,7 @@ from aetdice.learning.inputs import (
 )
 from aetdice.learning.population import product, stack
 from aetdice.learning.recipe import settle
-from aetdice.learning.streaming import streams
+from aetdice.learning.streaming import check_wanted, may_stay, streams
 from aetdice.networks import Encoder, PolicyHead
 from aetdice.objectives import Objective, check_objective
 
@@ -114,14 +114,17 @@ def set_up(
     check_settings(dataset, config)
     # Before anything is tried: what is refused is refused at once.
     members_of(dataset, objectives, given.algorithm, sweeps, learning_rate, seed)
-    choice, chosen = _with_open_settings(dataset, algorithm, given, horizon)
+    check_wanted(given.algorithm, config)
+    choice = _with_open_settings(
+        some_of(dataset) if may_stay(dataset, config) else dataset, algorithm, given, horizon
+    )
     learner, config = choice.algorithm, choice.config
     choices = members_of(dataset, objectives, learner, choice.sweeps, learning_rate, seed)
     seeds = [choice["seed"] for choice in choices]
     distinct = sorted(set(seeds))
     settings = len(choices) // (len({choice["objective"].name for choice in choices}) * len(distinct))
     some = dataset if actions_of(dataset) == 0 else some_of(dataset)
-    stays, words = streams(dataset, some, learner, config, held_share(config, settings), chosen)
+    stays, words = streams(dataset, some, learner, config, held_share(config, settings))
     stored = StoredSteps(dataset, horizon, actions_of(dataset)) if stays else None
     probe = probe_of(dataset if stored is None else some, horizon, learner)
     recorded, kept = (dataset, None) if stored is not None else split(dataset, config, settings)
@@ -167,19 +170,15 @@ def set_up(
     )
 
 
-def _with_open_settings(dataset: Episodes, name: str, given: Choice, horizon: int) -> tuple[Choice, bool]:
-    """What was given, with the rest chosen from the data; and whether the data decides how to learn."""
+def _with_open_settings(dataset: Episodes, name: str, given: Choice, horizon: int) -> Choice:
+    """What was given, with the rest chosen from the data."""
     config = given.config
-    free = all(given.sweeps.get(own) is None for own in given.algorithm.sweeps)
-    decides = free and name == AETDICE and config.dual.n_step is None
-    if config.trainer.streaming or not free:
-        return given, decides
-    if decides:
-        return choose(dataset, given, horizon), True
+    if any(given.sweeps.get(own) is not None for own in given.algorithm.sweeps):
+        return given
     if name == AETDICE:
-        return given, False
+        return choose(dataset, given, horizon) if config.dual.n_step is None else given
     config = readable(settle(dataset, given.algorithm, horizon, config), name)
-    return Choice(algorithm_for(name, horizon, config), config, given.sweeps), False
+    return Choice(algorithm_for(name, horizon, config), config, given.sweeps)
 
 
 def algorithm_for(name: str, horizon: int, config: TrainingConfig) -> Algorithm:

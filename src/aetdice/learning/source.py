@@ -1,10 +1,12 @@
 """Where updates and passes get their steps from: all of them on the device, or read from the disk."""
 
 import abc
+import gc
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
@@ -14,6 +16,7 @@ from aetdice.algorithms.cloning import CloningState
 from aetdice.algorithms.sampling import SampleWeights, sample_rows
 from aetdice.algorithms.streamed import StoredWeighing, finish_stored, start_stored, weigh_stored
 from aetdice.data.device import DeviceData, Steps
+from aetdice.data.mapping import return_freed_memory
 from aetdice.data.stored import StoredSteps
 from aetdice.learning.extraction import sample_weights_for, stored_cdf
 from aetdice.learning.population import member, stack, train_policies, train_values
@@ -125,7 +128,10 @@ class Resident(Source):
 
 
 class Streamed(Source):
-    """Steps stay on disk."""
+    """Steps stay on disk.
+
+    What was compiled for a stage that is over goes with it: programs take more memory than steps.
+    """
 
     def __init__(self, setup: Setup, stored: StoredSteps) -> None:
         self.setup, self.stored, self.reader = setup, stored, Reader(stored)
@@ -142,10 +148,12 @@ class Streamed(Source):
         return finish_stored(self.setup.algorithm, state, hyper, self.stored)
 
     def weigh(self, values: Any) -> list[StoredWeighing]:
+        forget_programs()
         return self._each(values, weigh_stored)
 
     def sample_weights(self, weighings: Sequence[Any]) -> list[UInt32[np.ndarray, " rows"]]:
         setup, extraction = self.setup, self.setup.config.extraction
+        forget_programs()
         cdfs = [stored_cdf(each.weights, self.stored, extraction) for each in weighings]
         return cdfs + [stored_cdf(self.stored.behaviour(), self.stored, extraction)] * setup.twin_count
 
@@ -182,6 +190,13 @@ def weighings(setup: Setup, values: Any, data: DeviceData) -> list[Weighing]:
         _weigh(setup.algorithm, member(values, i), member(setup.hypers, i), data)
         for i in range(len(setup.choices))
     ]
+
+
+def forget_programs() -> None:
+    """Let go of all that JAX has compiled; what is used again is compiled again."""
+    jax.clear_caches()  # type: ignore[no-untyped-call]
+    gc.collect()
+    return_freed_memory()
 
 
 @eqx.filter_jit

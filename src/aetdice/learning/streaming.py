@@ -30,22 +30,33 @@ READ_BYTES = 1 << 24
 """Of rows that are read ahead."""
 
 
-def streams(
-    dataset: Episodes, some: Episodes, algorithm: Algorithm, config: TrainingConfig, held: float, chosen: bool
-) -> tuple[bool, str]:
-    """Whether a dataset stays on disk, as told or because it is a large store, and what to say about it.
+def may_stay(dataset: Episodes, config: TrainingConfig) -> bool:
+    """Whether a dataset is to stay on disk if it can: as told, or because it is a large store."""
+    wanted = config.trainer.streaming
+    return is_mapped(dataset) and bytes_of(dataset) > STREAMED_BYTES if wanted is None else wanted
 
-    `some` are its episodes to look for chance in, `held` is the share held out, and `chosen` says whether
-    the data decides how to learn.
-    """
-    wanted, size = config.trainer.streaming, bytes_of(dataset)
-    if wanted is False or (wanted is None and (not is_mapped(dataset) or size <= STREAMED_BYTES)):
-        return False, ""
-    shown = f"{size / 2**30:.2g} GiB of data"
+
+def check_wanted(algorithm: Algorithm, config: TrainingConfig) -> None:
+    """`InputError` if data has to stay on disk for an algorithm that needs it in memory."""
     try:
         check_streams(algorithm)
-        if chosen:
-            raise InputError("what is chosen from the data needs all of it: give beta, or dual.n_step=1")
+    except InputError as error:
+        if config.trainer.streaming:
+            raise InputError(f"trainer.streaming: {error}") from error
+
+
+def streams(
+    dataset: Episodes, some: Episodes, algorithm: Algorithm, config: TrainingConfig, held: float
+) -> tuple[bool, str]:
+    """Whether a dataset stays on disk, and what to say about it.
+
+    `some` are its episodes to look for chance in, and `held` is the share held out.
+    """
+    if not may_stay(dataset, config):
+        return False, ""
+    shown = f"{bytes_of(dataset) / 2**30:.2g} GiB of data"
+    try:
+        check_streams(algorithm)
         if held:
             raise InputError("episodes cannot be held out of data that stays on disk; say trainer.holdout=0")
         if config.ablation.weighted_loss:
@@ -53,7 +64,7 @@ def streams(
         if algorithm.pools and pooled_outcomes(some, some) is not None:
             raise InputError("outcomes of stochastic transitions are pooled over all data in memory")
     except InputError as error:
-        if wanted is None:
+        if config.trainer.streaming is None:
             return False, f"{shown} into memory ({error})"
         raise InputError(f"trainer.streaming: {error}") from error
     return_freed_memory()

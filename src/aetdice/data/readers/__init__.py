@@ -18,6 +18,7 @@ FORMATS: dict[str, Format] = {
     each.name: each for each in (Csv(), Parquet(), Archive(), Minari(), D4morl(), Store())
 }
 """Every format by name."""
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip", ".7z")
 
 __all__ = [
     "FORMATS",
@@ -43,6 +44,8 @@ def format_of(path: Path, name: str | None = None) -> Format:
     for each in FORMATS.values():
         if each.recognises(path):
             return each
+    if path.suffix.lower() in COMPRESSED:
+        raise InputError(f"{path} is compressed; unpack it first")
     known = "; ".join(f"{each.name}: {each.words}" for each in FORMATS.values())
     raise InputError(f"{path} is of no known format ({known}); name one")
 

@@ -40,6 +40,8 @@ def recording_from(episodes: Episodes, source: str, columns: Columns, facts: Any
                 "give a vector of features instead"
             )
         width = 1 if array.ndim == 1 else array.shape[1]
+        if width == 0:
+            raise InputError(f"{source}: {role} have no columns")
         names[role] = getattr(columns, role) or numbered(role, width)
         if len(names[role]) != width:
             raise InputError(f"{source}: columns name {len(names[role])} {role}, but there are {width}")
@@ -106,6 +108,13 @@ class Archive(Format):
             return recording_of(_flat(arrays, str(path)), columns)
         if lost := [name for name in ARRAYS if name not in arrays]:
             raise InputError(f"{path} has no array {lost[0]!r}; it has {', '.join(arrays)}")
+        for name in ("observations", "actions", "rewards"):
+            if arrays[name].ndim == 0 or len(arrays[name]) == 0:
+                raise InputError(f"{path}: {name} have no rows")
+        if arrays["rewards"].ndim > 2:
+            raise InputError(
+                f"{path}: rewards must have shape (steps, objectives), not {arrays['rewards'].shape}"
+            )
         try:
             facts = json.loads(arrays["facts"].tobytes()) if "facts" in arrays else {}
             rewards = arrays["rewards"].reshape(len(arrays["rewards"]), -1).astype(np.float64)
@@ -169,7 +178,8 @@ def _whole(values: Shaped[np.ndarray, "..."], name: str, dtype: Any) -> Shaped[n
     """One whole number, or true or false, per episode."""
     if values.ndim != 1 or values.dtype.kind not in "biuf":
         raise InputError(f"{name} has one number per episode, not shape {values.shape} of {values.dtype}")
-    found = values.astype(dtype)
+    with np.errstate(invalid="ignore"):  # NaN is no whole number
+        found = values.astype(dtype)
     if not np.array_equal(found, values):
         raise InputError(f"{name} has entries that are not {'0 or 1' if dtype is np.bool_ else 'whole'}")
     return found

@@ -24,8 +24,8 @@ class Table(NamedTuple):
     rows: int
     read: Callable[[str], Column]
     """A column as it is; `load` has those that are numbers or categories."""
-    first: int | None = None
-    """The line of the first row, where lines are what a reader of the file would count."""
+    line: Callable[[int], int] | None = None
+    """The line of a row, where lines are what a reader of the file would count."""
     ends: str | None = None
     """What the file says of truncated ends, if it does."""
 
@@ -40,7 +40,7 @@ class Table(NamedTuple):
         return column
 
     def row(self, row: int) -> str:
-        counted = f"row {row}" if self.first is None else f"line {row + self.first}"
+        counted = f"row {row}" if self.line is None else f"line {self.line(row)}"
         return f"{self.source}, {counted}"
 
 
@@ -84,7 +84,8 @@ def column_from(chunks: Any, name: str, source: str) -> Column:
     pa = pyarrow()
     kind = chunks.type
     if pa.types.is_dictionary(kind):
-        chunks, kind = chunks.cast(kind.value_type), kind.value_type
+        kind = pa.large_string() if pa.types.is_string_view(kind.value_type) else kind.value_type
+        chunks = chunks.cast(kind)
     if pa.types.is_null(kind):
         chunks, kind = chunks.cast(pa.float64()), pa.float64()
     if pa.types.is_decimal(kind):

@@ -5,6 +5,7 @@ import json
 import os
 import tempfile
 import weakref
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from aetdice.data.columns import Columns, label, numbered
 from aetdice.data.episodes import Episodes
 from aetdice.data.readers.arrow import Table, arrow_column, column_from, first_line, pyarrow, table_from
 from aetdice.data.readers.base import Column, Format, Recording
+from aetdice.data.readers.lines import line_of_odd_record, line_of_row, separator
 from aetdice.data.readers.tables import recording_of
 from aetdice.errors import InputError
 from aetdice.files import write_whole
@@ -53,22 +55,22 @@ class Csv(TableFile):
     def table(self, path: Path) -> Table:
         if path.stat().st_size > SPOOLED_BYTES and (spooled := self._spooled(path)) is not None:
             return spooled
-        return table_from(self.arrow(path), str(path))._replace(first=2)
+        return table_from(self.arrow(path), str(path))._replace(line=partial(line_of_row, path))
 
     def arrow(self, path: Path) -> Any:
         pa = pyarrow()
         from pyarrow import csv
 
-        sign, options = _options(csv, path)
+        options = _options(csv, path)
         try:
             try:
                 # Block by block takes a third of the memory, but fixes types by the first block.
                 with csv.open_csv(path, **options) as blocks:
                     return blocks.read_all()
             except pa.ArrowInvalid:
-                return csv.read_csv(path, **options)
+                return csv.read_csv(path, **_options(csv, path, newlines_in_values=True))
         except pa.ArrowException as error:
-            line = _bad_line(csv, path, sign)
+            line = line_of_odd_record(path)
             place = f"{path}" if line is None else f"{path}, line {line}"
             raise InputError(f"{place}: not a table: {first_line(error)}") from error
 
@@ -80,7 +82,7 @@ class Csv(TableFile):
         pa = pyarrow()
         from pyarrow import csv, parquet
 
-        _, options = _options(csv, path)
+        options = _options(csv, path)
         handle, name = tempfile.mkstemp(suffix=".parquet")
         os.close(handle)
         spool = Path(name)
@@ -96,36 +98,18 @@ class Csv(TableFile):
         except pa.ArrowInvalid:
             return None
         rows = parquet.read_metadata(spool).num_rows
-        return Table(str(path), tuple(blocks.schema.names), rows, load, first=2)
+        return Table(str(path), tuple(blocks.schema.names), rows, load, line=partial(line_of_row, path))
 
     def write(self, path: Path, episodes: Episodes) -> None:
         arrow = arrow_table(episodes)
         write_whole(path, lambda partial: write_arrow(arrow, partial, ".csv"))
 
 
-def _options(csv: Any, path: Path) -> tuple[str, dict[str, Any]]:
-    """The sign between columns, and how Arrow is to parse and convert them."""
-    with path.open("rb") as file:
-        header = file.readline(1 << 20)
-    sign = next((sign for sign in (b",", b";", b"\t") if sign in header), b",").decode()
+def _options(csv: Any, path: Path, **parse: Any) -> dict[str, Any]:
+    """How Arrow is to parse and convert columns."""
     convert = csv.ConvertOptions(null_values=MISSING, strings_can_be_null=True)
-    return sign, {"parse_options": csv.ParseOptions(delimiter=sign), "convert_options": convert}
-
-
-def _bad_line(csv: Any, path: Path, sign: str) -> int | None:
-    """The first line that does not have the header's number of columns."""
-    found: list[int | None] = []
-
-    def handle(row: Any) -> str:
-        found.append(row.number)
-        return "skip"
-
-    options = csv.ParseOptions(delimiter=sign, invalid_row_handler=handle)
-    try:
-        csv.read_csv(path, csv.ReadOptions(use_threads=False), options)
-    except Exception:  # of whatever kind: it was refused already
-        return None
-    return found[0] if found else None
+    parsing = csv.ParseOptions(delimiter=separator(path), **parse)
+    return {"parse_options": parsing, "convert_options": convert}
 
 
 class _Columns:
