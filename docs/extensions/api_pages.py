@@ -41,18 +41,22 @@ def _entry(path: str, found: Any) -> list[str]:
     if inspect.isfunction(found):
         return [f".. autofunction:: {path}", ""]
     module, _, name = path.rpartition(".")
-    lines = [line for block in _blocks(sentence(module, name)) for line in (*_restructured(block), "")]
-    return [f".. py:data:: {name}", "", *(f"   {line}" for line in lines), ""]
+    return [f".. py:data:: {name}", "", *(f"   {line}" for line in restructured(sentence(module, name))), ""]
 
 
-def as_restructured(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Our docstrings are plain text with `code` and indented equations; Sphinx wants reStructuredText."""
+def rewrite(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """A docstring as Sphinx wants it, with its places in the paper."""
     del app, what, obj, options
     if "".join(lines).startswith("Alias for field number"):  # what a named tuple says of its fields
         lines.clear()
-    lines[:] = [line for block in _blocks(lines) for line in (*_restructured(block), "")]
+    lines[:] = restructured(lines)
     if name in places():
         lines += [f"In the paper: {places()[name]}.", ""]
+
+
+def restructured(lines: list[str]) -> list[str]:
+    """From plain text with `code` and indented equations to reStructuredText."""
+    return [line for block in _blocks(lines) for line in (*_restructured(block), "")]
 
 
 def _blocks(lines: list[str]) -> list[list[str]]:
@@ -87,5 +91,5 @@ def _escaped(part: str) -> str:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("api", Api)
-    app.connect("autodoc-process-docstring", as_restructured)
+    app.connect("autodoc-process-docstring", rewrite)
     return {"parallel_read_safe": True}
