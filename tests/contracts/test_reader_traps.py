@@ -1,6 +1,7 @@
 """Logs that look right and are easily read wrong: what a value means must survive every way in."""
 
 import io
+import re
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -220,6 +221,15 @@ def test_mending_gives_ids_that_nobody_has(tmp_path):
     assert sorted(set(ids)) == ["a", "a##2", "a#2", "b"]
 
 
-def test_a_horizon_of_nothing_is_refused():
-    with pytest.raises(InputError, match="the horizon is a number of steps, 1 or more, not 0"):
-        load_dataset(pd.DataFrame(log_columns()), columns=COLUMNS, horizon=0)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"columns": "actions=send"}, "columns are a mapping from roles to names, not 'actions=send'"),
+        ({"horizon": "12"}, "the horizon is a number of steps, 1 or more, not '12'"),
+        ({"horizon": 2.5}, "not 2.5"),
+        ({"horizon": 0}, "not 0"),
+    ],
+)
+def test_what_is_said_in_a_wrong_form_is_refused(options, message, without_type_checks):
+    with pytest.raises(InputError, match=re.escape(message)):
+        load_dataset(pd.DataFrame(log_columns()), **{"columns": COLUMNS, **options})

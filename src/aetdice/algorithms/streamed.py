@@ -55,8 +55,6 @@ def start_stored(algorithm: Algorithm, state: Any, hyper: Any, stored: StoredSte
 
 def finish_stored(algorithm: Algorithm, state: Any, hyper: Any, stored: StoredSteps) -> Any:
     """What follows the last update."""
-    if isinstance(algorithm, EpisodeWeighting):
-        raise InputError("whole episodes are weighed in memory; with beta given, single steps are on disk")
     if not isinstance(algorithm, Dice) or algorithm.setting.config.refit == "none":
         return state
     return refit_stored(state, hyper, stored, algorithm.setting)

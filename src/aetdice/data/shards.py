@@ -1,5 +1,6 @@
 """Shards: runs of rows in the array files of a store, written as episodes come."""
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
@@ -27,11 +28,14 @@ class _Rows:
         self._file.write(np.ascontiguousarray(rows, dtype=self._dtype).data)
         self._count += len(rows)
 
-    def close(self) -> None:
+    def finish(self) -> None:
+        """Say how many rows there are; on the disk when this returns."""
         self._file.seek(0)
         self._header()
         self._file.flush()
         os.fsync(self._file.fileno())
+
+    def close(self) -> None:
         self._file.close()
 
     def _header(self) -> None:
@@ -47,18 +51,19 @@ def write_shard(folder: Path, episodes: Iterable[Episode]) -> int:
     """Write every array of a store; returns the number of objectives."""
     files: dict[str, _Rows] = {}
     first: Episode | None = None
-    try:
+    with contextlib.ExitStack() as opened:
         for index, given in enumerate(episodes):
             episode = read_episode(given, index)
             first = episode if first is None else first
             check_alike(index, episode, first)
             for name, rows in _rows(episode).items():
                 if name not in files:
-                    files[name] = _Rows(folder / f"{name}.npy", rows)
+                    files[name] = opened.enter_context(
+                        contextlib.closing(_Rows(folder / f"{name}.npy", rows))
+                    )
                 files[name].append(rows)
-    finally:
         for file in files.values():
-            file.close()
+            file.finish()
     if first is None:
         raise InputError("a dataset needs at least one episode")
     return int(first.rewards.shape[1])

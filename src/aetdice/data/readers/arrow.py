@@ -85,7 +85,9 @@ def column_from(chunks: Any, name: str, source: str) -> Column:
     kind = chunks.type
     if pa.types.is_dictionary(kind):
         kind = pa.large_string() if pa.types.is_string_view(kind.value_type) else kind.value_type
-        chunks = chunks.cast(kind)
+        chunks = pa.chunked_array(
+            [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in chunks.chunks], kind
+        )
     if pa.types.is_null(kind):
         chunks, kind = chunks.cast(pa.float64()), pa.float64()
     if pa.types.is_decimal(kind):
