@@ -152,7 +152,7 @@ def test_the_dual_of_single_steps_is_for_chance_and_for_several_starts():
     assert isinstance(stochastic.algorithm, Dice)
     assert (stochastic.algorithm.n_step, stochastic.joins) == (1, "random")
     assert stochastic.sweeps["beta"] == BETAS
-    assert stochastic.config.changed() == STEADY
+    assert stochastic.config.changed() == {**STEADY, "trainer.holdout": 0.0}
     by_hand = TrainingConfig().adapted({"dual.batch": 64})
     assert chosen(shifts(slip=0.3), 24, by_hand).config.dual.batch == 64
     several = uniform_episodes(random_tables(0).momdp(), 50, 0)

@@ -1,5 +1,6 @@
 """The folder of a run: written by Python or the command line, read by both, and never half a run."""
 
+import functools
 import json
 import shutil
 import sys
@@ -31,6 +32,7 @@ from aetdice.cli import main
 from aetdice.datasets import environment_of
 from aetdice.learning.run import Run
 from aetdice.learning.trackers import WeightsAndBiases
+from aetdice.report import progress
 
 pytestmark = pytest.mark.trains
 
@@ -281,7 +283,8 @@ def test_unfinished_run_says_how_to_go_on(copied):
 # Progress.
 
 
-def test_progress_goes_to_stderr_unless_told_otherwise(capsys):
+def test_progress_goes_to_stderr_unless_told_otherwise(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "lines", functools.partial(progress.lines, short=0.0))
     heard = []
     small(progress=True)
     shown = capsys.readouterr()
