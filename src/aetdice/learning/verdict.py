@@ -1,7 +1,7 @@
 """Whether to trust a member: read from its diagnostics, without the environment, and said in words.
 
 Where the data allow to play a policy (`estimation.models`), what it attains there decides. Elsewhere
-the dual's own signs do: mass, balance of the flow, effective sample size.
+the signs of the dual and of cloning are told, but a policy whose J nothing tells is not trusted.
 """
 
 from collections.abc import Mapping
@@ -129,7 +129,11 @@ def _cloning(diagnostics: Diagnostics) -> Findings:
 def _played(diagnostics: Diagnostics) -> Findings:
     """What the policy attains by the data, where it can be played in them, and how sure that is."""
     if "model_value" not in diagnostics:
-        return []
+        words = (
+            "It is UNVERIFIED: what it attains cannot be told from these data, since states with so many "
+            "numbers are never near enough to play it in them. Evaluate it beside its twin before use."
+        )
+        return [(False, words)]
     value, data = diagnostics["model_value"], diagnostics["data_value"]
     words = f"Played in the recorded transitions the policy attains {value:.4g}; the data have {data:.4g}."
     findings = [(True, words)]
