@@ -4,6 +4,7 @@ import _thread
 import os
 import signal
 import sys
+import threading
 import time
 from typing import Any
 
@@ -43,4 +44,8 @@ def _again(lost: Any) -> None:
 
 def _interrupt() -> None:
     time.sleep(MOMENT)
-    _thread.interrupt_main()
+    main = threading.main_thread().ident
+    if main is not None and hasattr(signal, "pthread_kill"):  # a real signal also wakes what waits
+        signal.pthread_kill(main, signal.SIGINT)
+    else:
+        _thread.interrupt_main()

@@ -9,6 +9,7 @@ import pytest
 from aetdice.envs.point_maze.schedules import drive_all
 from aetdice.exact.mixtures import best_mixture
 from aetdice.studies import coverage, point_maze
+from aetdice.studies.maze_figures import draw_ablation
 from aetdice.studies.merging import merge, merge_table
 from aetdice.studies.paper import POINT_MAZE, REGIMES
 from aetdice.studies.parts import complete
@@ -85,6 +86,14 @@ def test_episodes_may_begin_with_reward_accrued(study, without_training, tmp_pat
 def test_parts_may_be_missing(only, study, without_training, shown, tmp_path):
     results = complete(parts_of(study), tmp_path, only)
     assert "figures and their data" in shown(study, results, tmp_path)
+
+
+def test_only_settings_of_beta_are_drawn_against_beta(tmp_path):
+    """Where n is chosen from the data, sample sizes may be tried instead."""
+    sizes = [{"params": {"sample_size": size}} for size in (0.005, 0.03)]
+    row = {"algorithm": "aetdice", "column": "ESR", "settings": sizes}
+    draw_ablation({"rows": {"AETDICE ESR, n from the data": row}}, tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

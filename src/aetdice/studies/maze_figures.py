@@ -44,7 +44,8 @@ def draw_ablation(summary: Summary, folder: Path) -> None:
     curves = {}
     for name, row in summary["rows"].items():
         settings = row["settings"]
-        if row["algorithm"] == "aetdice" and row["column"] != LINEAR and len(settings) > 1:
+        swept = len(settings) > 1 and "beta" in settings[0]["params"]
+        if row["algorithm"] == "aetdice" and row["column"] != LINEAR and swept:
             curves[name] = {
                 "beta": [s["params"]["beta"] for s in settings],
                 "score": [s["trained"]["mean"] for s in settings],
