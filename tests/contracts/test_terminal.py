@@ -89,7 +89,13 @@ def test_results_of_long_names_fit():
     estimate = {"policy": found, "twin": found, "self_check": {"words": LONG}}
     selected = {"params": {"objective": LONG, "beta": 1e-3}, "rule": LONG}
     summary = dict.fromkeys(("data_score", "score", "twin_score", "exact_score", "gap_share"), 1.0)
-    summary |= {"objective": LONG, "selected": selected, "verdict": LONG, "estimate": estimate}
+    summary |= {
+        "objective": LONG,
+        "selected": selected,
+        "verdict": LONG,
+        "trusted": True,
+        "estimate": estimate,
+    }
     shown = training_table({"by_objective": [summary], "seconds": 1.0, "chosen": {LONG: 1}}, Path("runs/log"))
     assert fits(printed(shown))
 

@@ -11,6 +11,7 @@ from support.refusals import complaint
 
 from aetdice import InputError, bsr, esr, load_run, ser, write_report
 from aetdice.cli import main
+from aetdice.learning.verdict import Verdict
 from aetdice.page.document import document, embedded
 from aetdice.page.gathering import gather
 from aetdice.page.numbers import number
@@ -153,6 +154,15 @@ def test_several_runs_share_a_page_or_are_refused(swept, logged, tmp_path, capsy
 def test_a_run_in_memory_has_a_report_too(logged, tmp_path):
     record = record_in(write_report(load_run(logged), tmp_path / "page.html"))
     assert record["runs"][0]["curves"] == {}
+
+
+@pytest.mark.trains
+@pytest.mark.parametrize(("word", "trusted"), [("supported", True), ("do not trust", False)])
+def test_a_policy_whose_estimate_is_not_to_be_trusted_is_not_trusted(word, trusted, logged, tmp_path):
+    run = load_run(logged)
+    run.members[0] = dataclasses.replace(run.members[0], verdict=Verdict(True, "The policy differs."))
+    run.estimates[0]["policy"]["support"]["word"] = word
+    assert record_in(write_report(run, tmp_path / "page.html"))["policies"][0]["trusted"] is trusted
 
 
 @pytest.mark.trains

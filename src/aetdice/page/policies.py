@@ -41,13 +41,15 @@ class Describing:
         words = described(member.objective, len(gathered.names))
         trained = {kind: scores[TRAINED] for kind, scores in rows.items() if TRAINED in scores}
         folder = None if gathered.folder is None else str(gathered.folder)
+        doubted = estimate is not None and estimate["policy"]["support"]["word"] == "do not trust"
+        trusted = member.verdict.trusted and not doubted
         return {
             "objective": words,
             "answer": answer(words["name"], trained, estimate),
-            "trusted": member.verdict.trusted,
+            "trusted": trusted,
             "selected": any(index in gathered.run.seeds_of(each) for each in gathered.run.selections),
             "findings": findings(member.verdict.words),
-            "advice": advice(member.verdict.trusted, estimate, folder),
+            "advice": advice(trusted, estimate, folder),
             "rows": [
                 {"kind": kind, "label": LABELS[kind], "scores": scores, "note": _note(kind, estimate)}
                 for kind, scores in rows.items()

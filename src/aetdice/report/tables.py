@@ -81,7 +81,7 @@ def _summary(summary: Mapping[str, Any]) -> Table:
         rows["exact optimum"] = f"{summary['exact_score']:.4f}"
     if summary["gap_share"] is not None:
         rows["gap closed"] = f"{summary['gap_share']:.1%} of the way from the twin to the optimum"
-    rows["verdict"] = summary["verdict"]
+    rows["verdict"] = f"{'trusted' if summary['trusted'] else 'not trusted'}. {summary['verdict']}"
     if "estimate" in summary:
         rows |= estimate_rows(summary["estimate"])
     for label, value in rows.items():
