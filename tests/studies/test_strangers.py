@@ -17,7 +17,14 @@ from aetdice.studies.strangers import suite
 from aetdice.studies.strangers.chance import random_momdp
 from aetdice.studies.strangers.finite import finite_problem
 from aetdice.studies.strangers.mazes import FARTHEST, NEAREST, draw_map
-from aetdice.studies.strangers.problem import ALPHAS, DEVELOPMENT, HELD_BACK, fair_objectives, half_of
+from aetdice.studies.strangers.problem import (
+    ALPHAS,
+    DEVELOPMENT,
+    HELD_BACK,
+    LOOKED_AT,
+    fair_objectives,
+    half_of,
+)
 from aetdice.studies.strangers.report import CLASSES, confusion, kind_of, overview
 from aetdice.studies.strangers.suite import FULL, closed, part_of, problems
 from aetdice.studies.strangers.taxis import Layout, draw_layout
@@ -28,7 +35,8 @@ HALVES = (DEVELOPMENT, HELD_BACK)
 
 def test_the_split_is_fixed_by_the_name_alone():
     assert half_of("taxi-0") == half_of("hopper") == DEVELOPMENT
-    assert half_of("taxi-1") == half_of("swimmer") == HELD_BACK
+    assert half_of("taxi-1") == half_of("swimmer") == LOOKED_AT
+    assert half_of("taxi-8") == half_of("maze-6") == HELD_BACK
 
 
 def test_every_problem_has_its_own_name_and_every_family_is_in_both_halves():

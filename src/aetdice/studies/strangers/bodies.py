@@ -25,6 +25,8 @@ class Recording(NamedTuple):
 RECORDINGS = {
     "hopper": Recording("hopper", "amateur", 150),
     "swimmer": Recording("swimmer", "amateur", 150),
+    "hopper-expert": Recording("hopper", "expert", 150),
+    "swimmer-expert": Recording("swimmer", "expert", 150),
 }
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from aetdice.exact import TabularMOMDP
-from aetdice.studies.strangers.finite import finite_problem
+from aetdice.studies.strangers.finite import EPISODES, finite_problem
 from aetdice.studies.strangers.problem import Problem, fair_objectives, seed_of
 
 FAMILY = "random MOMDP"
@@ -33,7 +33,13 @@ SIZES = {
     "random-5": Size(12, 4, 8, concentration=0.1, behaviour="mixed"),
     "random-6": Size(20, 3, 12, concentration=0.05),
     "random-7": Size(5, 3, 10, concentration=2.0),
+    "random-8": Size(8, 3, 10, behaviour="mixed"),
+    "random-13": Size(15, 3, 10, concentration=0.1, behaviour="mixed"),
+    "random-14": Size(10, 4, 10),
+    "random-15": Size(8, 3, 8, behaviour="mixed"),
 }
+FEW = {"random-14": 100, "random-15": 60}
+"""Episodes of problems with little data."""
 
 
 def problems() -> list[Problem]:
@@ -45,6 +51,7 @@ def problems() -> list[Problem]:
             functools.partial(_table, size, seed_of(name)),
             {**size._asdict(), "seed": seed_of(name)},
             size.behaviour,
+            FEW.get(name, EPISODES),
         )
         for name, size in SIZES.items()
     ]

@@ -39,6 +39,7 @@ def finite_problem(
     make: Callable[[], TabularMOMDP],
     facts: Mapping[str, Any],
     collect: Callable[[TabularMOMDP, int, int], Episodes] | str = "mixed",
+    episodes: int = EPISODES,
 ) -> Problem:
     """A problem given by its table; `collect` is a behaviour's name, or what collects its data."""
     gather = functools.partial(collect_table, behaviour=collect) if isinstance(collect, str) else collect
@@ -56,7 +57,7 @@ def finite_problem(
             score=score,
         )
 
-    return Problem(name, family, objectives, EPISODES, known, world)
+    return Problem(name, family, objectives, episodes, known, world)
 
 
 def table_of(step: Step, actions: int, start: Any, horizon: int) -> TabularMOMDP:

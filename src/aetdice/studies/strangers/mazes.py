@@ -45,7 +45,14 @@ MAZES = {
     "maze-3": Maze(4, 4, 3, horizon=250),
     "maze-4": Maze(3, 4, 2, slip=0.1),
     "maze-5": Maze(3, 3, 2, quality="shifts"),
+    "maze-6": Maze(4, 4, 2, quality="shifts"),
+    "maze-8": Maze(3, 4, 2, quality="shifts"),
+    "maze-12": Maze(3, 4, 3, horizon=250, quality="shifts"),
+    "maze-13": Maze(4, 3, 2),
+    "maze-14": Maze(3, 4, 2, slip=0.15, quality="shifts"),
 }
+FEW = {"maze-13": 100}
+"""Episodes of problems with little data."""
 
 
 def problems() -> list[Problem]:
@@ -58,7 +65,7 @@ def _problem(name: str, maze: Maze) -> Problem:
     env = PointMaze(layout, maze.distance, horizon=maze.horizon, slip=maze.slip)
     objectives = fair_objectives(env.utility_threshold)
     world = functools.partial(maze_world, env, objectives, maze.quality)
-    return Problem(name, FAMILY, objectives, EPISODES, facts, world)
+    return Problem(name, FAMILY, objectives, FEW.get(name, EPISODES), facts, world)
 
 
 def maze_world(env: PointMaze, objectives: dict[str, Objective], quality: str) -> World:

@@ -42,6 +42,10 @@ TABLES: dict[str, tuple[MoGymTable, dict[str, Any], str]] = {
     "fruit-tree-6": (fruit_tree(6), {}, "random"),
     "breakable-bottles": (bottles(30), CARRIER, "mixed"),
     "unbreakable-bottles": (bottles(30, chance=0.3, unbreakable=True), CARRIER, "mixed"),
+    "deep-sea-treasure-short": (deep_sea(20), SUBMARINE, "random"),
+    "resource-gathering-short": (gathering(30), GATHERER, "random"),
+    "four-room-long": (four_rooms(ROOMS, 36), COLLECTOR, "mixed"),
+    "breakable-bottles-short": (bottles(24, chance=0.2), CARRIER, "mixed"),
 }
 """By name: the table, the units of its returns and the behaviour."""
 

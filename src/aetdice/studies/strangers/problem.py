@@ -11,7 +11,15 @@ from aetdice.evaluation import Policy
 from aetdice.objectives import Chain, Objective, Threshold, bsr
 from aetdice.objectives.parameters import Parameter
 
-DEVELOPMENT, HELD_BACK = "development", "held-back"
+DEVELOPMENT, LOOKED_AT, HELD_BACK = "development", "looked-at", "held-back"
+SEEN = frozenset(
+    (
+        "taxi-1", "taxi-2", "taxi-4", "taxi-6", "maze-0", "maze-1", "maze-5", "fishwood", "fishwood-even",
+        "four-room", "four-room-small", "fruit-tree-6", "random-1", "random-2", "random-6",
+        "reach-line-near", "reach-plane", "reach-plane-gusts", "swimmer",
+    )
+)  # fmt: skip
+"""Problems that were held back until 2026-11-18, when they were looked at; since then anybody may."""
 ALPHAS = {"ESR": 0.0, "BSR 0.5": 0.5, "SER": 1.0}
 
 
@@ -63,8 +71,10 @@ class Problem:
 
 
 def half_of(name: str) -> str:
-    """Development if the SHA-256 of the name is even, read as a number; held back if it is odd."""
-    return HELD_BACK if _digest(name) % 2 else DEVELOPMENT
+    """Development if the SHA-256 of the name is even, read as a number; held back, until looked at, if odd."""
+    if not _digest(name) % 2:
+        return DEVELOPMENT
+    return LOOKED_AT if name in SEEN else HELD_BACK
 
 
 def seed_of(name: str) -> int:

@@ -47,7 +47,13 @@ TASKS = {
     "reach-plane": Task(((-2, 2), (3, 1)), 20),
     "reach-plane-three": Task(((-2, 0), (2, 2), (1, -3)), 28),
     "reach-plane-gusts": Task(((-2, 1), (2, -1)), 24, calm=0.8),
+    "reach-line-far": Task(((-5,), (4,)), 26),
+    "reach-line-three": Task(((-2,), (1,), (4,)), 24),
+    "reach-plane-breeze": Task(((-2, 1), (2, 1)), 20, calm=0.95),
+    "reach-plane-few": Task(((2, 2), (-3, 0)), 22),
 }
+FEW = {"reach-plane-few": 60}
+"""Episodes of problems with little data."""
 
 
 class Reaching:
@@ -81,7 +87,14 @@ class Reaching:
 
 def problems() -> list[Problem]:
     return [
-        Problem(name, FAMILY, fair_objectives(), EPISODES, task._asdict(), functools.partial(_world, task))
+        Problem(
+            name,
+            FAMILY,
+            fair_objectives(),
+            FEW.get(name, EPISODES),
+            task._asdict(),
+            functools.partial(_world, task),
+        )
         for name, task in TASKS.items()
     ]
 

@@ -34,6 +34,9 @@ LAYOUTS = {
     "taxi-5": Layout(4, 2, 20, slip=0.2),
     "taxi-6": Layout(6, 2, 40, quality="shifts"),
     "taxi-7": Layout(5, 2, 32, slip=0.1, quality="shifts"),
+    "taxi-8": Layout(6, 2, 28),
+    "taxi-10": Layout(5, 3, 30),
+    "taxi-13": Layout(5, 2, 28, slip=0.15, quality="shifts"),
 }
 
 
