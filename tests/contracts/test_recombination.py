@@ -1,20 +1,44 @@
 """Episodes joined from recorded parts, how chance is told from the data, and what is chosen from it."""
 
+import jax
 import numpy as np
 import pytest
 from support.problems import random_tables, uniform_episodes
 from support.training import TINY, deterministic_momdp, tiny_episodes
 
-from aetdice import Episode, Episodes, TrainingConfig, bsr, esr, load_dataset, ser, train
+from aetdice import (
+    Episode,
+    Episodes,
+    TabularMOMDP,
+    TrainingConfig,
+    bsr,
+    esr,
+    load_dataset,
+    lsr,
+    make_env,
+    ser,
+    solve,
+    train,
+)
 from aetdice.algorithms import Weighing
 from aetdice.algorithms.dice import Dice
-from aetdice.algorithms.episode_weighting import EpisodeWeighting
+from aetdice.algorithms.episode_weighting import EpisodeWeighting, episode_weighting
 from aetdice.data.noise import chance_share
 from aetdice.data.recombination import NOWHERE, Recombination
 from aetdice.exact.mixtures import best_mixture
 from aetdice.learning import choice
-from aetdice.learning.choice import BETAS, STEADY, Choice, choose, has_one_start, some_of, with_joined
+from aetdice.learning.choice import (
+    BETAS,
+    STEADY,
+    Choice,
+    choose,
+    has_one_start,
+    some_of,
+    with_joined,
+    worth_trying,
+)
 from aetdice.learning.extraction import sample_weights_for
+from aetdice.learning.inputs import encoder_for, onto_device
 from aetdice.learning.setup import algorithm_for, set_up
 from aetdice.learning.stitching import join_at_random, stitch
 
@@ -89,21 +113,51 @@ def test_episodes_that_never_meet_cannot_be_joined():
     episodes = Episodes.from_list(alone)
     found = join_at_random(episodes, 3, 0)
     assert found is None or steps_of(found) <= steps_of(episodes)
-    assert stitch(episodes, [esr()], 3, 0) is None
+    assert stitch(episodes, [esr()], 3, 0).episodes is None
 
 
 @pytest.mark.parametrize("objective", [esr(), bsr(0.5), ser()], ids=["esr", "bsr", "ser"])
 def test_joined_parts_of_shifts_are_better_than_any_recorded_episode(objective):
+    """And hardly worse than what is possible at all: states are discrete, so joins are exact."""
     data = shifts()
-    joined = stitch(data, [objective], 24, 0)
+    joined, (possible,) = stitch(data, [objective], 24, 0)
     assert joined is not None
     best, recorded = (best_mixture(objective, each.returns).value for each in (joined, data))
     assert best > recorded + 0.5
+    optimum = solve(
+        TabularMOMDP.from_environment(make_env("fair-taxi", horizon=24, **SMALL)), objective
+    ).value
+    assert best <= possible + 1e-6
+    assert recorded + 0.95 * (optimum - recorded) < possible <= optimum + 1e-6
 
 
 def test_nothing_is_joined_where_recorded_episodes_are_as_good():
     data = load_dataset("fair-taxi", horizon=24, episodes=400, **SMALL)
-    assert stitch(data, [esr()], 24, 0) is None
+    found = stitch(data, [esr()], 24, 0)
+    assert found.episodes is None
+    assert found.possible[0] == pytest.approx(best_mixture(esr(), data.returns).value, abs=0.02)
+
+
+@pytest.mark.parametrize("weights", [(1.0, 0.0), (0.0, 1.0), (1.0, 0.3)])
+def test_plans_lead_to_what_is_possible_and_never_beyond(weights):
+    """In a taxi whose drivers serve one group each, of whose world everything was recorded."""
+    data = shifts()
+    parts = Recombination(data, 24, np.random.default_rng(0))
+    returns = parts.planned_returns(parts.plan(np.array(weights)))
+    optimum = solve(TabularMOMDP.from_environment(make_env("fair-taxi", horizon=24, **SMALL)), lsr(weights))
+    best = np.max(returns @ weights)
+    assert best <= optimum.value + 1e-9
+    assert best == pytest.approx(optimum.value, abs=0.1)
+
+
+def test_plans_end_where_episodes_terminate():
+    data = uniform_episodes(random_tables(1, horizon=5, ends=True).momdp(), 60, 0)
+    parts = Recombination(data, 5, np.random.default_rng(0))
+    plan = parts.plan(np.ones(2))
+    last = data.starts + data.lengths - 1
+    assert np.all(plan[last[data.terminated]] == NOWHERE)
+    assert np.mean(plan != NOWHERE) > 0.5
+    assert np.all(np.isfinite(parts.planned_returns(plan)))
 
 
 # Chance.
@@ -210,7 +264,36 @@ def test_twins_clone_what_was_recorded_and_nothing_that_was_joined():
 def test_a_choice_without_joins_leaves_the_data_alone():
     data = tiny_episodes()
     given = Choice(algorithm_for("bc", 3, TrainingConfig()), TrainingConfig(), {})
-    assert with_joined(data, given, [esr()], 3) is data
+    assert with_joined(data, given, [esr()], 3) == (data, ())
+
+
+def test_policies_without_joins_are_tried_where_there_are_joins():
+    every = [{"sample_size": size, "joins": joins} for size in (0.005, 0.03) for joins in (0.0, 1.0)]
+    assert worth_trying(every, True) == [every[0], every[1], every[3]]
+    assert worth_trying(every, False) == [every[1], every[3]]
+    plain = [{"beta": 0.1}]
+    assert worth_trying(plain, True) == worth_trying(plain, False) == plain
+
+
+def test_joined_episodes_can_be_left_out():
+    data = shifts()
+    joined, _ = with_joined(data, chosen(data, 24), [esr()], 24)
+    algorithm = episode_weighting(24, TrainingConfig())
+    encoder = encoder_for(data, 24, algorithm, TrainingConfig().network)
+
+    def weighed(device, joins):
+        hyper = algorithm.hyper(esr(), 1e-3, sample_size=0.03, joins=joins)
+        start = algorithm.init(encoder, hyper, device, jax.random.key(0))
+        return algorithm.weigh(algorithm.finish(start, hyper, device), hyper, device)
+
+    device = onto_device(joined, 24, algorithm, recorded=data.steps)
+    found = {joins: weighed(device, joins) for joins in (0.0, 1.0)}
+    assert float(found[0.0].metrics["joined_share"]) == 0
+    assert not np.any(np.asarray(found[0.0].weights)[data.steps :])
+    assert float(found[1.0].metrics["joined_share"]) > 0.9
+    plain = weighed(onto_device(data, 24, algorithm), 1.0)
+    for name in ("claimed_value", "effective_episodes"):
+        np.testing.assert_allclose(found[0.0].metrics[name], plain.metrics[name], rtol=1e-3)
 
 
 @pytest.mark.trains

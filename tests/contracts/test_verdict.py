@@ -13,7 +13,7 @@ DUAL = {
 WHOLE = {"effective_episodes": 9.0, "stochastic_share": 0.0, "distance_to_twin": 1.0}
 PLAYED = {
     "model_value": 9.0, "data_value": 5.0, "claimed_value": 10.0, "model_unknown": 0.01,
-    "model_uncertainty": 0.02, "lost_share": 0.2,
+    "model_uncertainty": 0.02, "lost_share": 0.2, "possible_value": 10.0,
 }  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def test_good_signs_are_trusted(known):
         (WHOLE | PLAYED, {"stochastic_share": 0.3}, "REWARD LUCK"),
         (WHOLE | PLAYED, {"model_unknown": 0.3}, "LEAVES THE DATA"),
         (WHOLE | PLAYED, {"model_value": 4.9}, "NO BETTER than the data"),
-        (WHOLE | PLAYED, {"lost_share": 0.4}, "promise 10: 40% of the gain is LOST"),
+        (WHOLE | PLAYED, {"lost_share": 0.4}, "promise 10: 40% of the gain is LOST. Train longer"),
         (DUAL | PLAYED, {"model_uncertainty": 0.4}, "UNCERTAIN by 40%"),
     ],
 )

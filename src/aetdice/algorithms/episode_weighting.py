@@ -37,6 +37,8 @@ class EpisodeHyper(eqx.Module):
 
     objective: Objective
     sample_size: Parameter = eqx.field(converter=parameter)
+    joins: Parameter = eqx.field(converter=parameter)
+    """1 if episodes joined from recorded parts are weighed beside recorded ones, 0 if they are left out."""
 
 
 class EpisodeState(NamedTuple):
@@ -77,7 +79,7 @@ class EpisodeWeighting(Algorithm):
 
     @property
     def sweeps(self) -> dict[str, float]:
-        return {"sample_size": SAMPLE_SIZE}
+        return {"sample_size": SAMPLE_SIZE, "joins": 1.0}
 
     @property
     def hints(self) -> Hints:
@@ -90,7 +92,7 @@ class EpisodeWeighting(Algorithm):
         del learning_rate
         if not 0 < own["sample_size"] <= 1:
             raise InputError(f"sample_size is a share above 0 and at most 1, not {own['sample_size']}")
-        return EpisodeHyper(objective, own["sample_size"])
+        return EpisodeHyper(objective, own["sample_size"], own.get("joins", 1.0))
 
     def init(
         self, encoder: Encoder, hyper: EpisodeHyper, data: DeviceData, key: PRNGKeyArray
@@ -115,11 +117,11 @@ class EpisodeWeighting(Algorithm):
     def finish(self, state: EpisodeState, hyper: EpisodeHyper, data: DeviceData) -> EpisodeState:
         """Solve the convex program, in float64; never for hardly more than the fewest episodes to trust."""
         del state
-        episodes = data.segmented.steps
-        returns, mass = (np.asarray(e, np.float64) for e in (episodes.next_accrued, episodes.weight))
+        of_all = data.segmented.steps.next_accrued, _mass(data, hyper)
+        returns, mass = (np.asarray(each, np.float64) for each in of_all)
         recorded = int(np.sum(np.asarray(data.initial) < data.recorded))  # the others may be of no use here
         count = max(float(hyper.sample_size) * recorded, LEAST_EPISODES + 1)
-        size = min(1.0, count / len(mass))
+        size = min(1.0, count / np.count_nonzero(mass))
         solved = weights_of_size(hyper.objective, returns, size, self.divergence, mass / mass.sum())
         found = (
             solved.constant,
@@ -141,13 +143,13 @@ class EpisodeWeighting(Algorithm):
     def weigh(self, state: EpisodeState, hyper: EpisodeHyper, data: DeviceData) -> Weighing:
         utility, aggregation = hyper.objective.utility, hyper.objective.aggregation
         episodes = data.segmented.steps
-        utilities, mass = jax.vmap(utility)(episodes.next_accrued), episodes.weight
+        utilities, mass = jax.vmap(utility)(episodes.next_accrued), _mass(data, hyper)
         zero, mu = utility(jnp.zeros_like(episodes.accrued[0])), multiplier(aggregation, state.slack)
         w = self.divergence.ratio(((utilities - zero[None]) @ mu - state.constant) / state.beta)
         shares = mass * w
         weights = data.onto_steps(shares)
         metrics = {
-            "effective_episodes": _effective(mass, w) * mass.shape[0],
+            "effective_episodes": _effective(mass, w) * jnp.sum(mass > 0, dtype=mass.dtype),
             "stochastic_share": _stochastic_share(data),
             "joined_share": jnp.sum(weights[data.recorded :]) / (jnp.sum(weights) + 1e-30),
             "zero_share": jnp.mean(w <= 0),
@@ -168,6 +170,16 @@ class EpisodeWeighting(Algorithm):
         apart = mu[None, None] * (utilities[:, None] - state.mixture[None])
         course, segment = jnp.argmin(jnp.sum(apart**2, axis=2), axis=1), data.segments
         return course if segment is None else course[segment.of_step]
+
+
+def _mass(data: DeviceData, hyper: EpisodeHyper) -> Float[Array, " episodes"]:
+    """d of every episode that may be weighed."""
+    weight = data.segmented.steps.weight
+    if data.recorded == data.steps.count:
+        return weight
+    first = data.recorded if data.segments is None else data.segments.of_step[data.recorded]
+    joined = jnp.arange(weight.shape[0]) >= first
+    return jnp.where(joined & (hyper.joins == 0), 0, weight)
 
 
 def _effective(mass: Float[Array, " episodes"], w: Float[Array, " episodes"]) -> Float[Array, ""]:

@@ -64,6 +64,8 @@ class DualConfig:
 
     steps: int = 12_000
     """Updates of ν."""
+    until_flat: bool = False
+    """Stop before, once β has fallen and the dual value no longer does; chosen with `steps`."""
     batch: int = 256
     """Transitions per update."""
     starts: int = 16

@@ -25,6 +25,8 @@ SCATTER = 0.2
 """By how much of that distance states are moved at random before it is taken."""
 LEANINGS = (0.0, 1.0, 2.0, 4.0)
 """How strongly a way leans towards actions, in nats; each keeps one of them."""
+PLANNED = 8
+"""Of these, so many are looked at where the best way on is planned."""
 NOWHERE = -1
 BLOCK = 1 << 14
 """Steps whose joins are looked at together."""
@@ -50,7 +52,9 @@ class Joins(NamedTuple):
 class Recombination:
     """Recorded steps, and where they meet."""
 
-    def __init__(self, episodes: Episodes, horizon: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, episodes: Episodes, horizon: int, rng: np.random.Generator, near: float = NEAR
+    ) -> None:
         self.episodes, self.horizon = episodes, horizon
         self.frames = frames_before(episodes)
         self.paid = np.concatenate([np.zeros_like(episodes.rewards[:1]), np.cumsum(episodes.rewards, axis=0)])
@@ -58,7 +62,7 @@ class Recombination:
         """The row after the last one of every step's episode."""
         self.terminates = np.repeat(episodes.terminated, episodes.lengths)
         self.followed = followed(episodes)
-        self.visits = visits_of(episodes, rng)
+        self.visits = visits_of(episodes, rng, near)
 
     @property
     def recorded(self) -> Ways:
@@ -85,6 +89,35 @@ class Recombination:
             own = whole & goes_on & (row != ways[w, np.minimum(t + 1, self.horizon - 1)])
             w, t, row, last = (each[own] for each in (w, t, row, last))
             yield Joins(w, t, row, accrued[w, t] + self.paid[last] - self.paid[row])
+
+    def plan(self, weights: Float[np.ndarray, " m"]) -> Int[np.ndarray, " steps"]:
+        """For every step the one near its end from which most of w·R can be had, `NOWHERE` after the end.
+
+        A stationary plan, the best first move of H; recordings that stop lead nowhere.
+        """
+        reward = (self.episodes.rewards @ weights).astype(np.float32)
+        rows = np.arange(self.episodes.steps)
+        own = np.where(rows + 1 < self.after, rows + 1, NOWHERE)
+        near = np.column_stack([own, self.visits[self.frames + 1][:, :PLANNED]])
+        last = self._ends(rows)
+        value = reward
+        for _ in range(self.horizon - 1):
+            there = np.append(value, np.float32(-np.inf))[near]
+            value = reward + np.where(last, 0, there.max(axis=1))
+        best = np.take_along_axis(near, there.argmax(axis=1)[:, None], axis=1)[:, 0]
+        return np.where(last, NOWHERE, best)
+
+    def planned_returns(self, plan: Int[np.ndarray, " steps"]) -> Float[np.ndarray, "_ m"]:
+        """Of all ways to leave a recorded episode for a plan, which is then followed until the horizon."""
+        ends, ways = self._ends(np.arange(self.episodes.steps)), self.recorded
+        gain, dead = self.episodes.rewards[plan], (plan == NOWHERE) & ~ends
+        later, accrued, found = np.zeros_like(gain), self._accrued(ways), []
+        for t in reversed(range(self.horizon - 1)):
+            later = np.where(ends[:, None], 0, np.where(dead[:, None], np.nan, gain + later[plan]))
+            way = np.flatnonzero(ways[:, t] != NOWHERE)
+            found.append(accrued[way, t] + later[ways[way, t]])
+        returns = np.concatenate(found)
+        return returns[np.all(np.isfinite(returns), axis=1)]
 
     def drawn(self, ways: Ways, count: int, rng: np.random.Generator) -> Joins:
         """Joins drawn at random, about so many: those that lead to a later time do not count.
@@ -162,7 +195,9 @@ class Recombination:
         )
 
 
-def visits_of(episodes: Episodes, rng: np.random.Generator) -> Int[np.ndarray, "frames visits"]:
+def visits_of(
+    episodes: Episodes, rng: np.random.Generator, near: float = NEAR
+) -> Int[np.ndarray, "frames visits"]:
     """For every frame some of the steps by which its state was left, or one very near to it."""
     flat = episodes.observations.reshape(len(episodes.observations), -1)
     before = frames_before(episodes)
@@ -170,12 +205,12 @@ def visits_of(episodes: Episodes, rng: np.random.Generator) -> Int[np.ndarray, "
     if numbers is None:
         spread = flat.std(axis=0)
         scaled = flat / np.where(spread > 1e-6, spread, 1.0)
-        radius = NEAR * np.median(np.linalg.norm(scaled[before + 1] - scaled[before], axis=1))
+        radius = near * np.median(np.linalg.norm(scaled[before + 1] - scaled[before], axis=1))
         # Of many steps from one place, where something rests, others are the nearest to each frame.
         scattered = scaled + SCATTER * radius * rng.standard_normal(scaled.shape)
         tree = cKDTree(scattered[before])
-        _, near = tree.query(scattered, VISITS, distance_upper_bound=radius, workers=-1)
-        return np.where(near < episodes.steps, near, NOWHERE)
+        _, found = tree.query(scattered, VISITS, distance_upper_bound=radius, workers=-1)
+        return np.where(found < episodes.steps, found, NOWHERE)
     order = np.argsort(numbers[before], kind="stable")
     first, after = (np.searchsorted(numbers[before][order], numbers, side=side) for side in ("left", "right"))
     drawn = first[:, None] + (rng.random((len(flat), VISITS)) * (after - first)[:, None]).astype(int)

@@ -20,10 +20,11 @@ from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
 from aetdice.data.noise import chance_share
 from aetdice.estimation.counted_model import CountedModel
-from aetdice.estimation.models import kind_of_model
+from aetdice.estimation.models import Model, kind_of_model
+from aetdice.estimation.neighbour_model import NeighbourModel
 from aetdice.learning.inputs import actions_of
 from aetdice.learning.recipe import settle
-from aetdice.learning.stitching import join_at_random, stitch
+from aetdice.learning.stitching import Stitched, join_at_random, stitch
 from aetdice.objectives import Objective
 
 MOST_CHANCE = {"discrete": 1e-4, "continuous": 0.1}
@@ -47,8 +48,16 @@ BETAS = (1e-3, 1e-4)
 """Tried on stochastic data; the policy's J in the recorded model decides between them."""
 SIZES = (0.005, 0.03, 0.15)
 """Effective sample sizes tried where states are continuous: few episodes do not show all that may happen."""
+JOINS = (0.0, 1.0)
+"""Where states are continuous joins are not exact: policies without them are tried, too."""
 SURE_SIZE = 0.1
 """Taken where nothing can tell sizes apart."""
+TRIED: dict[type[Model] | None, Mapping[str, Any]] = {
+    CountedModel: {},
+    NeighbourModel: {"sample_size": SIZES, "joins": JOINS},
+    None: {"sample_size": SURE_SIZE},
+}
+"""By the model in which policies can be played."""
 
 
 class Choice(NamedTuple):
@@ -71,11 +80,10 @@ def choose(dataset: Episodes, given: Choice, horizon: int) -> Choice:
     if whole and has_one_start(dataset) and chance <= most:
         kind = kind_of_model(dataset)
         given = given if kind is None else given._replace(config=_all_of_it(given.config))
-        sizes = {} if kind is CountedModel else {"sample_size": SURE_SIZE if kind is None else SIZES}
         return given._replace(
             algorithm=episode_weighting(horizon, given.config),
             joins="none" if kind is None else "best",
-            sweeps={**given.sweeps, **sizes},
+            sweeps={**given.sweeps, **TRIED[kind]},
         )
     if not discrete or chance <= most:
         return given._replace(algorithm=aetdice(horizon, given.config))
@@ -89,17 +97,36 @@ def _all_of_it(config: TrainingConfig) -> TrainingConfig:
     return config if config.trainer.holdout is not None else config.adapted({"trainer.holdout": 0.0})
 
 
-def with_joined(dataset: Episodes, choice: Choice, objectives: Sequence[Objective], horizon: int) -> Episodes:
-    """The dataset and the episodes joined from its parts, if there are any worth it."""
+def worth_trying(choices: Sequence[Mapping[str, Any]], joined: bool) -> list[Any]:
+    """Of members with and without joined episodes: without, the smallest sample size is enough.
+
+    Where nothing was joined there is no difference, and those with joins are kept.
+    """
+    least = min((choice.get("sample_size", 0.0) for choice in choices), default=0.0)
+    return [
+        choice
+        for choice in choices
+        if choice.get("joins", 1.0) == 1.0 or (joined and choice["sample_size"] == least)
+    ]
+
+
+def with_joined(
+    dataset: Episodes, choice: Choice, objectives: Sequence[Objective], horizon: int
+) -> tuple[Episodes, tuple[float, ...]]:
+    """The dataset and the episodes joined from its parts, if there are any worth it; what they could bring.
+
+    That is a J for each objective, or nothing where chance would have its share in it.
+    """
     if choice.joins == "none":
-        return dataset
+        return dataset, ()
     parts = some_of(dataset)
     found = (
         stitch(parts, objectives, horizon, SEED)
         if choice.joins == "best"
-        else join_at_random(parts, horizon, SEED)
+        else Stitched(join_at_random(parts, horizon, SEED), ())
     )
-    return dataset if found is None else Episodes.joined([dataset, found])
+    joined = dataset if found.episodes is None else Episodes.joined([dataset, found.episodes])
+    return joined, found.possible
 
 
 def some_of(dataset: Episodes, most: int | None = None) -> Episodes:

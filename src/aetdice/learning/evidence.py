@@ -28,8 +28,15 @@ SEED = 0
 class Evidence:
     """A dataset as a witness: the same for all members of a population."""
 
-    def __init__(self, dataset: Episodes, horizon: int, pooled: bool, settings: int) -> None:
-        self.dataset, self.pooled = dataset, pooled
+    def __init__(
+        self,
+        dataset: Episodes,
+        horizon: int,
+        pooled: bool,
+        settings: int,
+        possible: Mapping[str, float] | None = None,
+    ) -> None:
+        self.dataset, self.pooled, self.possible = dataset, pooled, possible or {}
         self.model = model_of(dataset, horizon)
         few, many = (FEW, MANY) if isinstance(self.model, CountedModel) else (FEW_NEAREST, MANY_NEAREST)
         self.episodes = many if settings > 1 else few
@@ -57,10 +64,11 @@ class Evidence:
     def of_policy(
         self, policy: Policy, objective: Objective, diagnostics: Mapping[str, Any], horizon: bool
     ) -> dict[str, float]:
-        """J of the data, and of the policy in the model; how much of the promise is lost, how sure that is.
+        """J of data and policy in the model, the share of what is possible that is lost, and the doubt.
 
-        Where there is chance, the model is off by about as much as the data's own J is uncertain. A claim is
-        in the units of J for flows with a horizon only.
+        Where there is chance, the model is off by about as much as the data's own J is uncertain. Possible is
+        what recorded and joined episodes hold, or else what the weights claim, which is in the units of J for
+        flows with a horizon only.
         """
         known = {"noise": self.noise, "episodes": len(self.dataset)}
         if self.model is None:
@@ -70,11 +78,13 @@ class Evidence:
         value = float(in_float64(objective)(played.returns))
         gain = max(value - float(data.value), 1e-12)
         claimed = diagnostics.get("claimed_value") if horizon else None
-        promised = 0.0 if claimed is None else claimed - float(data.value)
+        possible = self.possible.get(objective.name, claimed)
+        open_ = 0.0 if possible is None else possible - float(data.value)
         return known | {
             "data_value": float(data.value),
             "model_value": value,
             "model_unknown": played.unknown,
             "model_uncertainty": float(data.high - data.low) / 2 / gain if self.chance else 0.0,
-            "lost_share": 0.0 if promised <= 0 else 1 - gain / promised,
+            "possible_value": value if possible is None else possible,
+            "lost_share": 0.0 if open_ <= 0 else 1 - gain / open_,
         }

@@ -67,7 +67,8 @@ def settle(dataset: Episodes, algorithm: Algorithm, horizon: int, config: Traini
     """The configuration with what was not set by hand chosen within its effort."""
     effort, given = EFFORTS[config.trainer.effort], config.changed()
     open_ones = [name for name in VALUE_STAGES if name not in given and not is_among(name, algorithm.ignores)]
-    config = config.adapted(dict.fromkeys(open_ones, effort.values))
+    stops = {"dual.until_flat": True} if "dual.steps" in open_ones else {}
+    config = config.adapted({**dict.fromkeys(open_ones, effort.values), **stops})
     trial = Trial.of(dataset, algorithm, horizon)
     if trial is None:
         return config

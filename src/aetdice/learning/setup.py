@@ -17,7 +17,7 @@ from aetdice.data.augmentation import check_horizon
 from aetdice.data.device import DeviceData
 from aetdice.data.stored import StoredSteps
 from aetdice.errors import InputError
-from aetdice.learning.choice import Choice, choose, some_of, with_joined
+from aetdice.learning.choice import Choice, choose, some_of, with_joined, worth_trying
 from aetdice.learning.evidence import Evidence
 from aetdice.learning.inputs import (
     actions_of,
@@ -120,15 +120,16 @@ def set_up(
     )
     learner, config = choice.algorithm, choice.config
     choices = members_of(dataset, objectives, learner, choice.sweeps, learning_rate, seed)
-    seeds = [choice["seed"] for choice in choices]
-    distinct = sorted(set(seeds))
-    settings = len(choices) // (len({choice["objective"].name for choice in choices}) * len(distinct))
+    settings = _settings_of(choices)
     some = dataset if actions_of(dataset) == 0 else some_of(dataset)
     stays, words = streams(dataset, some, learner, config, held_share(config, settings))
     stored = StoredSteps(dataset, horizon, actions_of(dataset)) if stays else None
     probe = probe_of(dataset if stored is None else some, horizon, learner)
     recorded, kept = (dataset, None) if stored is not None else split(dataset, config, settings)
-    shown = with_joined(recorded, choice, objectives, horizon)
+    shown, possible = with_joined(recorded, choice, objectives, horizon)
+    choices = worth_trying(choices, shown is not recorded)
+    seeds = [choice["seed"] for choice in choices]
+    distinct = sorted(set(seeds))
     training = (
         onto_device(shown, horizon, learner, model=recorded, recorded=recorded.steps)
         if stored is None
@@ -162,12 +163,18 @@ def set_up(
             dataset if stored is None else some_of(dataset, WITNESSES),
             horizon,
             training.steps.successors is not None,
-            settings,
+            _settings_of(choices),
+            dict(zip((each.name for each in objectives), possible, strict=False)),
         ),
         fingerprint=fingerprint(everything, choices, algorithm, horizon, config),
         stored=stored,
         words=words,
     )
+
+
+def _settings_of(choices: Sequence[Mapping[str, Any]]) -> int:
+    """How many settings each objective has, seeds aside."""
+    return len(choices) // len({(choice["objective"].name, choice["seed"]) for choice in choices})
 
 
 def _with_open_settings(dataset: Episodes, name: str, given: Choice, horizon: int) -> Choice:

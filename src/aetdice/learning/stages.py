@@ -47,6 +47,10 @@ MOST_LAYERS = 4
 """How many last layers are solved for at a time: the features at every step are gigabytes each."""
 DISTANCE_STEPS = 8192
 """Samples from which the distance between a policy and its twin is estimated."""
+FLAT_UPDATES = 2_000
+"""In which a dual value must hardly change for its curve to be flat."""
+FLAT = 2e-3
+"""What hardly is: so much of the dual value, or of 1 if that is smaller."""
 HELD_OUT = ("flow_violation", "effective_sample_size", "claimed_value")
 """Metrics that are also computed on held-out episodes."""
 
@@ -57,6 +61,8 @@ class TrainingState(NamedTuple):
     values: Any
     policies: CloningState
     value_step: Int[jax.Array, ""]
+    curve: Float[jax.Array, "chunks members"]
+    """Of the dual value after the last chunks, oldest first."""
     finished: Int[jax.Array, ""]
     cloning_step: Int[jax.Array, ""]
     fingerprint: UInt8[jax.Array, "32"]
@@ -81,6 +87,7 @@ def start(setup: Setup, checkpointing: Checkpointing[TrainingState]) -> Training
                 setup.encoder, setup.head, setup.config.network.hidden, setup.policy_seeds, setup.courses
             ),
             value_step=jnp.zeros((), jnp.int32),
+            curve=jnp.full((_chunks_of(FLAT_UPDATES, setup), len(setup.choices)), jnp.inf),
             finished=jnp.zeros((), jnp.int32),
             cloning_step=jnp.zeros((), jnp.int32),
             fingerprint=setup.fingerprint,
@@ -132,13 +139,31 @@ def _value_stage(
         steps = jnp.arange(step, min(step + setup.config.trainer.chunk, total))
         with jax.default_matmul_precision(setup.config.trainer.precision):
             values = source.train_values(state.values, steps)
-        state = state._replace(values=values, value_step=steps[-1] + 1)
         metrics = jax.tree.map(np.asarray, value_metrics(algorithm, values, hypers, setup.probe))
-        done = int(state.value_step)
+        done = int(steps[-1]) + 1
         _check_finite(metrics, done, f"{algorithm.hints.closer} or " if algorithm.hints else "")
+        state = state._replace(values=values, value_step=steps[-1] + 1)
+        if "dual_value" in metrics:
+            state = state._replace(curve=jnp.concatenate([state.curve[1:], metrics["dual_value"][None]]))
+        if _is_flat(state, setup):
+            state = state._replace(value_step=jnp.asarray(total, jnp.int32))
         each = {name: entries.tolist() for name, entries in metrics.items()}
-        checkpointing.after("values", done, total, state, each)
+        checkpointing.after("values", int(state.value_step), total, state, each)
     return state
+
+
+def _chunks_of(updates: int, setup: Setup) -> int:
+    return max(2, -(-updates // setup.config.trainer.chunk))
+
+
+def _is_flat(state: TrainingState, setup: Setup) -> bool:
+    """Whether every member's dual value has stopped falling, β being where it ends."""
+    dual, curve = setup.config.dual, np.asarray(state.curve)
+    since = int(state.value_step) - dual.annealing * setup.algorithm.steps
+    if not dual.until_flat or since < len(curve) * setup.config.trainer.chunk:
+        return False
+    change = curve.max(axis=0) - curve.min(axis=0)
+    return bool(np.all(change <= FLAT * np.maximum(1, np.abs(curve[-1]))))
 
 
 def _check_finite(metrics: dict[str, Float[np.ndarray, "members ..."]], step: int, hint: str = "") -> None:

@@ -6,6 +6,7 @@ only: elsewhere it would collect lucky parts. Random joins look at nothing, and 
 """
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -21,21 +22,55 @@ ROUNDS = 6
 """At most so many joins in one episode."""
 KEPT = 0.2
 """Ways that are kept from round to round and in the end, per recorded episode."""
-LEAST_GAIN = 0.2
-"""What joining must add, of what the best recorded episodes gain over the data: joins are not exact."""
+LEAST_GAIN = 0.05
+"""What joining must add, of what the best recorded episodes gain over the data, to be worth a try."""
 
 
+CLOSE = 0.25
+"""Median steps within which continuous states are joined by plans."""
 RANDOM = 4
 """Episodes with random joins, per recorded one; and as many again that lean towards some actions."""
 RANDOM_JOINS = 2
 
 
-def stitch(episodes: Episodes, objectives: Sequence[Objective], horizon: int, seed: int) -> Episodes | None:
-    """New episodes worth learning from, for any of the objectives; None where recorded ones are as good."""
+class Stitched(NamedTuple):
+    """What the parts of recorded episodes hold."""
+
+    episodes: Episodes | None
+    """New ones, worth learning from for any of the objectives; None where recorded ones are as good."""
+    possible: tuple[float, ...]
+    """J of the best mixture of recorded and joined episodes, for each objective."""
+
+
+class _Found(NamedTuple):
+    """The same for one objective."""
+
+    ways: Ways
+    useful: bool
+
+
+def stitch(episodes: Episodes, objectives: Sequence[Objective], horizon: int, seed: int) -> Stitched:
+    """The best episodes that can be joined from parts, and what they and the recorded ones are worth."""
     parts = Recombination(episodes, horizon, np.random.default_rng(seed))
     found = [_stitch(parts, objective) for objective in objectives]
-    useful = [parts.episodes_of(ways) for ways in found if ways is not None]
-    return Episodes.joined(useful) if useful else None
+    useful = [parts.episodes_of(each.ways) for each in found if each.useful]
+    planned = _planned_returns(episodes, horizon, seed)
+    possible = (
+        best_mixture(objective, np.concatenate([planned, parts.returns(each.ways)])).value
+        for objective, each in zip(objectives, found, strict=True)
+    )
+    return Stitched(Episodes.joined(useful) if useful else None, tuple(possible))
+
+
+def _planned_returns(episodes: Episodes, horizon: int, seed: int) -> Float[np.ndarray, "n m"]:
+    """Returns of recorded episodes, and of those that are left anywhere for a plan.
+
+    A plan may join at every step, so it joins only what is very near; policies do not learn such ways well,
+    but know by them what is possible.
+    """
+    parts = Recombination(episodes, horizon, np.random.default_rng(seed), CLOSE)
+    plans = (parts.plan(weights) for weights in _directions(episodes.returns))
+    return np.concatenate([episodes.returns, *map(parts.planned_returns, plans)])
 
 
 def join_at_random(episodes: Episodes, horizon: int, seed: int) -> Episodes | None:
@@ -52,7 +87,7 @@ def join_at_random(episodes: Episodes, horizon: int, seed: int) -> Episodes | No
     return parts.episodes_of(np.concatenate([new, parts.tilted(RANDOM * len(recorded), rng)]))
 
 
-def _stitch(parts: Recombination, objective: Objective) -> Ways | None:
+def _stitch(parts: Recombination, objective: Objective) -> _Found:
     recorded = parts.recorded
     before = parts.returns(recorded)
     data, reached = float(in_float64(objective)(before)), best_mixture(objective, before).value
@@ -68,7 +103,13 @@ def _stitch(parts: Recombination, objective: Objective) -> Ways | None:
         returns = parts.returns(pool)
         pool = pool[_best(_worth(objective, np.concatenate([before, returns]))(returns), returns, count)]
     joined = best_mixture(objective, np.concatenate([before, parts.returns(pool)])).value
-    return pool if joined - reached > LEAST_GAIN * (reached - data) else None
+    return _Found(pool, joined - reached > LEAST_GAIN * (reached - data))
+
+
+def _directions(returns: Float[np.ndarray, "n m"]) -> Float[np.ndarray, "plans m"]:
+    """What is planned for: each objective alone, and all of them together."""
+    count = returns.shape[1]
+    return np.concatenate([np.eye(count), np.ones((1, count))]) / np.maximum(returns.std(axis=0), 1e-9)
 
 
 def _worth(

@@ -21,7 +21,7 @@ MOST_NOISE = 0.1
 MOST_UNKNOWN = 0.15
 """Of a policy's steps in the recorded model, that nothing like them was recorded."""
 MOST_LOST = 0.3
-"""Of what the weights promise over the data, that the policy does not attain in the recorded model."""
+"""Of what is possible over the data, that the policy does not attain in the recorded model."""
 MOST_SHORTFALL = 0.25
 """By which cloning's actions may be further from those taken than nearest neighbours' are, relatively."""
 
@@ -144,8 +144,10 @@ def _played(diagnostics: Diagnostics) -> Findings:
         findings.append((False, "That is NO BETTER than the data: use the cloning twin."))
         return findings
     if (lost := diagnostics.get("lost_share", 0.0)) > MOST_LOST:
-        promised = diagnostics["claimed_value"]
-        words = f"The weights promise {promised:.4g}: {lost:.0%} of the gain is LOST. Train longer."
+        words = (
+            f"Parts of the data promise {diagnostics['possible_value']:.4g}: {lost:.0%} of the gain is LOST. "
+            "Train longer, or use --effort thorough."
+        )
         findings.append((False, words))
     if (share := diagnostics["model_uncertainty"]) > MOST_UNCERTAINTY:
         words = f"That is UNCERTAIN by {min(share, 9.99):.0%} of the gain: record more episodes."

@@ -71,7 +71,7 @@ class Problem:
 
 
 def half_of(name: str) -> str:
-    """Development if the SHA-256 of the name is even, read as a number; held back, until looked at, if odd."""
+    """Development if the SHA-256 of the name is even, read as a number; if odd held back, until looked at."""
     if not _digest(name) % 2:
         return DEVELOPMENT
     return LOOKED_AT if name in SEEN else HELD_BACK
