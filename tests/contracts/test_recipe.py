@@ -47,7 +47,7 @@ def test_what_was_set_by_hand_is_kept():
 
 
 def test_one_episode_leaves_nothing_to_hold_out():
-    expected = SMALL.adapted({"dual.steps": 300})
+    expected = SMALL.adapted({"dual.steps": 300, "dual.until_flat": True})
     assert chosen(striped(1).select(np.arange(1))) == expected
 
 

@@ -74,6 +74,8 @@ class Train:
     """Of networks and batches."""
     effort: Literal["quick", "standard", "thorough"] | None = None
     """How long to choose what is not set, and to train (default standard)."""
+    minutes: float | None = None
+    """The same by about how many minutes it may take on this machine."""
     config: Path | None = None
     """TOML file with settings in the tables network, dual, iql, extraction and trainer."""
     settings: Annotated[tuple[str, ...], tyro.conf.arg(name="set")] = ()
@@ -113,6 +115,7 @@ class Train:
             learning_rate=self.learning_rate,
             seed=self.seed,
             effort=self.effort,
+            minutes=self.minutes,
             config=config,
             out=self.out,
             progress=not self.shown.quiet,

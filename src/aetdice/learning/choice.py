@@ -106,7 +106,7 @@ def worth_trying(choices: Sequence[Mapping[str, Any]], joined: bool) -> list[Any
     return [
         choice
         for choice in choices
-        if choice.get("joins", 1.0) == 1.0 or (joined and choice["sample_size"] == least)
+        if choice.get("joins", 1.0) != 0.0 or (joined and choice["sample_size"] == least)
     ]
 
 

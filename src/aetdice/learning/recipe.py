@@ -66,7 +66,7 @@ EFFORTS = {
 def settle(dataset: Episodes, algorithm: Algorithm, horizon: int, config: TrainingConfig) -> TrainingConfig:
     """The configuration with what was not set by hand chosen within its effort."""
     effort, given = EFFORTS[config.trainer.effort], config.changed()
-    open_ones = [name for name in VALUE_STAGES if name not in given and not is_among(name, algorithm.ignores)]
+    open_ones = [name for name in VALUE_STAGES if is_open(name, algorithm, config)]
     stops = {"dual.until_flat": True} if "dual.steps" in open_ones else {}
     config = config.adapted({**dict.fromkeys(open_ones, effort.values), **stops})
     trial = Trial.of(dataset, algorithm, horizon)
@@ -82,6 +82,11 @@ def settle(dataset: Episodes, algorithm: Algorithm, horizon: int, config: Traini
             others = [config.adapted({name: value}) for value in values]
             config = trial.best(name.partition(".")[2], [config, *others], length)
     return config
+
+
+def is_open(name: str, algorithm: Algorithm, config: TrainingConfig) -> bool:
+    """Whether the algorithm reads a setting that was not set by hand."""
+    return name not in config.changed() and not is_among(name, algorithm.ignores)
 
 
 def _touched(given: Settings, candidates: Sequence[Settings]) -> bool:

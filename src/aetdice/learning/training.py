@@ -12,12 +12,13 @@ from aetdice.data import Episodes, Transform, transform_episodes, transform_from
 from aetdice.datasets import dataset_of
 from aetdice.errors import InputError
 from aetdice.files import versions
+from aetdice.learning.budget import policies_of, within
 from aetdice.learning.checkpointing import Checkpointing
 from aetdice.learning.estimates import estimate_run
-from aetdice.learning.folder import RESULT, check_folder, read_request, read_result, write_request
+from aetdice.learning.folder import REQUEST, RESULT, check_folder, read_request, read_result, write_request
 from aetdice.learning.inputs import set_aside
 from aetdice.learning.run import Run, select_members
-from aetdice.learning.setup import Seeds, Setup, Values, set_up, several
+from aetdice.learning.setup import Seeds, Setup, Values, algorithm_for, set_up, several
 from aetdice.learning.stages import TrainingState, stages_of, start, train_members
 from aetdice.learning.trackers import Tracker
 from aetdice.objectives import Objective, objective_from, objective_record
@@ -39,6 +40,7 @@ def train(
     learning_rate: Values = 1e-3,
     transform: Transform | None = None,
     effort: str | None = None,
+    minutes: float | None = None,
     config: TrainingConfig | None = None,
     out: Path | str | None = None,
     progress: Progress | bool = True,
@@ -51,16 +53,17 @@ def train(
     temperature), episode-weighting (sample_size) or bc. Objectives must share their form and
     differ in parameters only, as `[bsr(a) for a in …]` do. A `transform` is applied to the rewards
     first and travels with the policies, which are then told raw rewards. `effort` is quick, standard or
-    thorough: what is not set by hand is chosen from the data within it. With `out`, everything
-    about the run goes to that folder, and a run that was cut off goes on from its last checkpoint
-    when called again with the same arguments; `notes` (JSON) are kept beside them. Progress is
-    shown on stderr, unless `progress` is False or a function of your own.
+    thorough: what is not set by hand is chosen from the data within it; `minutes` choose it by what
+    this machine does in about so many. With `out`, everything about the run goes to that folder, and a
+    run that was cut off goes on from its last checkpoint when called again with the same arguments;
+    `notes` (JSON) are kept beside them. Progress is shown on stderr, unless `progress` is False or a
+    function of your own.
     """
     _check_kinds(dataset, objective)
     if out is not None:
         check_folder(Path(out))
     started = time.perf_counter()
-    config = config or TrainingConfig()
+    given = config = config or TrainingConfig()
     config = config if effort is None else config.adapted({"trainer.effort": effort})
     horizon = dataset.horizon if horizon is None else horizon
     objectives = [objective] if isinstance(objective, Objective) else list(objective)
@@ -69,6 +72,15 @@ def train(
     own = {"beta": beta, "expectile": expectile, "temperature": temperature, "sample_size": sample_size}
     sweeps: dict[str, Values | None] = {**own}
     with _shown(progress):
+        if minutes is not None:
+            if effort is not None:
+                raise InputError(f"give the effort, {effort}, or minutes, not both")
+            policies = policies_of(algorithm, objectives, sweeps, several(learning_rate), several(seed))
+            longest = int(seen.lengths.max()) if horizon is None else horizon
+            learner = algorithm_for(algorithm, longest, config)
+            config = _budgeted(minutes, out) or within(
+                float(minutes), seen, learner, longest, config, policies
+            )
         setup = set_up(
             seen,
             objectives,
@@ -91,6 +103,7 @@ def train(
         "seed": several(seed),
         "transform": None if transform is None else transform.record(),
         "settings": asdict(config),
+        "minutes": minutes,
         "notes": dict(notes or {}),
         "versions": versions(),
     }
@@ -106,8 +119,7 @@ def train(
         policy.details["objectives"] = list(dataset.objectives)
     seconds = time.perf_counter() - started
     selections = select_members(members)
-    given = config.changed()
-    chosen = {name: value for name, value in setup.config.changed().items() if name not in given}
+    chosen = {name: value for name, value in setup.config.changed().items() if name not in given.changed()}
     run = Run(members, selections, algorithm, config, setup.horizon, seconds, seen.returns, request, chosen)
     with _shown(progress):
         run.estimates = estimate_run(run, dataset)
@@ -146,6 +158,14 @@ def resume(folder: Path | str, progress: Progress | bool = True, trackers: Seque
         trackers=trackers,
         notes=request["notes"],
     )
+
+
+def _budgeted(minutes: float, out: Path | str | None) -> TrainingConfig | None:
+    """What a run that was cut off had found to fit into the same minutes: timed again it may be another."""
+    if out is None or not (Path(out) / REQUEST).is_file():
+        return None
+    request = read_request(Path(out))
+    return TrainingConfig.from_record(request["settings"]) if request.get("minutes") == minutes else None
 
 
 def _check_kinds(dataset: Any, objective: Any) -> None:
