@@ -272,7 +272,7 @@ def test_settings_of_the_command_line_come_after_those_of_the_file(tmp_path):
 
 def test_flat_settings_of_version_0_1_have_their_places():
     own = {
-        "dual.starts", "extraction.courses", "iql.n_step",
+        "dual.starts", "dual.until_flat", "extraction.courses", "iql.n_step",
         "trainer.effort", "trainer.report", "trainer.streaming",
     }  # fmt: skip
     assert {new for places in NAMES.values() for new in places} | own == set(KINDS)

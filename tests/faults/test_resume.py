@@ -1,5 +1,6 @@
 """A run that is cut off, at whatever moment, goes on to the same bits."""
 
+import json
 import os
 import random
 import signal
@@ -14,7 +15,7 @@ from support.training import TINY, Cut, cut_after, parameters, tiny_episodes, ti
 
 from aetdice import InputError, bsr
 from aetdice.cli import main
-from aetdice.learning import checkpointing
+from aetdice.learning import checkpointing, stages
 from aetdice.learning.checkpointing import CHECKPOINT
 from aetdice.learning.trackers import METRICS
 
@@ -198,3 +199,25 @@ def test_training_into_a_folder_that_holds_a_run_is_refused(finished, capsys):
     assert capsys.readouterr().err == (
         f"error: {finished} holds a run already; continue it with: aetdice resume {finished}\n"
     )
+
+
+def test_a_dual_stops_when_its_value_is_flat_and_resumes_to_the_same_bits(eager, tmp_path, monkeypatch):
+    """β falls in the first 25 of 100 updates; then at least ten more are looked at."""
+    config = TINY.adapted({"dual.until_flat": True, "dual.annealing": 0.25, "trainer.chunk": 5})
+    monkeypatch.setattr(stages, "FLAT_UPDATES", 10)
+
+    def updates(flat: float, name: str, **options):
+        monkeypatch.setattr(stages, "FLAT", flat)
+        run = tiny_run(out=tmp_path / name, config=config, **options)
+        found = (tmp_path / name / METRICS).read_text(encoding="utf-8").splitlines()
+        rows = [json.loads(line) for line in found]
+        return [row["step"] for row in rows if row["stage"] == "values"], parameters(run)
+
+    never, _ = updates(-1.0, "never")
+    assert never == list(range(5, 101, 5))
+    at_once, learned = updates(1e9, "at once")
+    assert at_once == [*range(5, 35, 5), 100]
+    with pytest.raises(Cut):
+        updates(1e9, "cut", progress=cut_after(5))
+    _, resumed = updates(1e9, "cut")
+    assert same(resumed, learned)
