@@ -17,9 +17,10 @@ from aetdice.cli.options import Shown
 from aetdice.progress import listening, tell
 from aetdice.report import bars
 from aetdice.report.progress import console_progress, duration, lines
+from aetdice.report.sheets import drawn
 from aetdice.report.tables import columns, evaluation_table, training_table
 from aetdice.report.terminal import WIDTH, console, say
-from aetdice.studies.score_tables import tables_of
+from aetdice.studies.score_tables import sheets_of
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 STUDIES = ("fair_taxi", "pointmaze-3obj", "ant", "cobb-douglas")
@@ -53,8 +54,8 @@ def fits(text: str) -> bool:
 def test_tables_of_studies_fit(name):
     content = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     for summary in content["tables"].values():
-        for table in tables_of(summary):
-            assert fits(printed(table))
+        for sheet in sheets_of(summary):
+            assert fits(printed(drawn(sheet)))
 
 
 @pytest.mark.parametrize("count", [3, 12, 40])
