@@ -3,6 +3,7 @@
 import importlib
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -269,6 +270,35 @@ def test_an_interrupted_import_is_one_word():
         "aetdice_command.main()"
     )
     assert (told.returncode, told.stdout, told.stderr) == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"), [("aetdice", "interrupted\n"), ("other", "KeyboardInterrupt\n")]
+)
+def test_an_interrupted_import_of_python_m_is_one_word(module, expected, tmp_path):
+    """But not where another package is run, which is to hear of it in its own way."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        os.kill(os.getpid(), signal.SIGINT) if name == 'aetdice.registration' else None\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+    )
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "__init__.py").write_text("import aetdice")
+    (tmp_path / "other" / "__main__.py").write_text("")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    told = subprocess.run(
+        [sys.executable, "-m", module, "--version"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert told.returncode == 130 or module == "other"
+    assert told.stderr.endswith(expected)
+    assert (told.stderr == expected) == (module == "aetdice")
 
 
 def test_an_interrupt_that_hits_a_callback_comes_again():

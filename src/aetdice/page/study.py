@@ -55,7 +55,7 @@ def record_of(
     done, missing = told["made"], [name for name in told["parts"] if name not in told["made"]]
     return {
         "title": f"The study {told['study']}",
-        "names": f"the study {told['study']}",
+        "names": "a study",
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "version": package_version("aetdice"),
         "complete": not missing,
@@ -67,6 +67,7 @@ def record_of(
         "sheets": told["sheets"],
         "notes": told["notes"],
         "figures": list(pictures(figures)),
+        "shared": shared(done),
         "provenance": provenance(done).record(),
         "command": command,
     }
@@ -95,17 +96,36 @@ def wins(table: Mapping[str, Any]) -> list[bool]:
     return [any(cell["own"] and cell["best"] for cell in column) for column in columns]
 
 
+def made_with(part: Mapping[str, Any]) -> dict[str, str]:
+    """What is often the same for all parts."""
+    return {
+        "commit": part["commit"] or "not known",
+        "device": part["device"],
+        "versions": ", ".join(f"{package} {version}" for package, version in part["versions"].items()),
+    }
+
+
+def shared(made: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
+    """Of that, what is the same for all."""
+    every = [made_with(part) for part in made.values()]
+    return (
+        [[name, every[0][name]] for name in every[0] if len({each[name] for each in every}) == 1]
+        if every
+        else []
+    )
+
+
 def provenance(made: Mapping[str, Mapping[str, Any]]) -> Sheet:
-    """How every part was made."""
-    headings = ("part", "commit", "date", "device", "time", "versions")
+    """How every part was made, as far as they differ."""
+    same = {name for name, _ in shared(made)}
     lines = []
     for name, part in made.items():
+        own = {heading: words for heading, words in made_with(part).items() if heading not in same}
         seconds = part["seconds"]
-        took = Cell("" if seconds is None else f"{seconds:,.0f} s", seconds)
-        versions = ", ".join(f"{package} {version}" for package, version in part["versions"].items())
-        words = (part["commit"] or "no repository", part["date"], part["device"])
-        lines.append(line(name, *words, took, versions))
-    return Sheet("How the parts were made", headings, lines, wordy=("versions",))
+        took = Cell("not known" if seconds is None else f"{seconds:,.0f} s", seconds)
+        lines.append(line(name, part["date"], took, *own.values()))
+    headings = [each for each in ("commit", "device", "versions") if each not in same]
+    return Sheet("The parts", ("part", "date", "time", *headings), lines, wordy=("versions",))
 
 
 def pictures(figures: Iterable[Path]) -> Iterable[dict[str, str | None]]:

@@ -19,7 +19,7 @@ SWEPT = re.compile(r"(?P<family>[^\[:]+)\[(?P<parameter>\w+)=(?P<value>[-+.\de]+
 """An objective of a family with one parameter, such as BSR[alpha=0.5]."""
 ENDING = re.compile(r", [a-z].*")
 """Of a row's name: what is different about it beside the objective."""
-CLONING = "bc"
+CLONING, RATE = "bc", "learning_rate"
 Row = Mapping[str, Any]
 
 
@@ -55,7 +55,7 @@ def explored(table: Mapping[str, Any], samples: Samples) -> dict[str, Any]:
         "about": _about(table),
         "objectives": table["objectives"],
         "columns": list(table["columns"]),
-        "sheets": table["sheets"],
+        "sheets": [{**sheet, "title": _heading(sheet["title"], table["title"])} for sheet in table["sheets"]],
         "rows": [_row(name, row, references, shared, samples) for name, row in rows.items()],
         "groups": [
             {**group, "rows": [names.index(each) for each in group["rows"]]} for group in groups(rows)
@@ -93,6 +93,12 @@ def _shared_name(names: Sequence[str], algorithm: str, ending: str) -> str:
     return (first[:length].rstrip(" (.0123456789") or algorithm.upper()) + ending
 
 
+def _heading(title: str, of: str) -> str:
+    """A sheet's title below that of its table."""
+    words = title.removeprefix(of).removeprefix(": ")
+    return f"Scores{words}" if words.startswith((" (", ",")) else words[:1].upper() + words[1:]
+
+
 def _about(table: Mapping[str, Any]) -> list[list[str]]:
     data = table["data"] or {}
     size = f"{data['episodes']:,} episodes, {data['steps']:,} steps" if "episodes" in data else ""
@@ -112,13 +118,21 @@ def _row(
     known = [i for i, setting in enumerate(row["settings"]) if "scores" in setting]
     return {
         "name": name,
-        "objective": (row["objective"] or "").partition(":")[0],
+        "objective": _objective(row["objective"] or ""),
         "settings": [_setting(row, i, best, shared, samples) for i in known],
         "shown": known.index(row["shown"]),
         "optimum": row["optimum"],
         "best": best.get("scores"),
         "optimum_shares": best.get("quantities", {}),
     }
+
+
+def _objective(name: str) -> str:
+    """In short, such as BSR(α = 0.5)."""
+    swept = SWEPT.match(name)
+    if swept is None:
+        return name.partition(":")[0]
+    return f"{swept['family']}({symbol(swept['parameter'])}\u00a0=\u00a0{swept['value']})"
 
 
 def _setting(
@@ -131,7 +145,7 @@ def _setting(
     gaps = [gap for gap in setting.get("gap_shares") or () if gap is not None]
     others = {kind: at for kind, at in shared.items() if kind != "twin" or row["algorithm"] != CLONING}
     return {
-        "label": ", ".join(f"{symbol(n)} = {_short(value)}" for n, value in setting["params"].items()),
+        "label": _label(row, setting["params"]),
         "note": ", ".join(words for mark, words in marks.items() if several and row[mark] == index),
         "rows": _compared(row, setting, best),
         "gap": f"{np.mean(gaps):.1%}" if gaps else "",
@@ -143,6 +157,13 @@ def _setting(
         },
         "samples": {**others, **samples.places(policy=setting)},
     }
+
+
+def _label(row: Row, params: Mapping[str, Any]) -> str:
+    """A setting in short; that all have the usual learning rate says nothing."""
+    rates = {setting["params"].get(RATE) for setting in row["settings"]}
+    shown = {name: value for name, value in params.items() if name != RATE or len(rates) > 1}
+    return ", ".join(f"{symbol(name)} = {_short(value)}" for name, value in shown.items())
 
 
 def _compared(row: Row, setting: Mapping[str, Any], best: Mapping[str, Any]) -> list[dict[str, Any]]:

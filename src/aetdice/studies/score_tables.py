@@ -91,10 +91,12 @@ def verdict(summary: Summary, choice: str = "shown") -> list[Remark]:
         first, second = sorted(column, key=lambda name: -column[name].mean)[:2]
         lead = column[first].mean - column[second].mean
         sd = max(column[first].sd or 0.0, column[second].sd or 0.0)
-        words = f"{heading}: {first} leads {second} by {lead:.3g}"
+        words = (
+            f"{heading}: {first} leads {second} by {lead:.3g}" if lead else f"{heading}: {first} = {second}"
+        )
         words += f" ({lead / sd:.1f} s.d.)" if sd else ""
         if winners:
-            words += f"; best or tied of those trained for it: {', '.join(winners)}"
+            words += f"; best or tied of those trained for it: {'; '.join(winners)}"
         elif own:
             words += "; NOT won by a row trained for it"
         said.append(Remark(words, "alarm" if own and not winners else ""))

@@ -1,9 +1,9 @@
 // A study: each table with an explorer of its rows, then what it has beside tables.
 
 const page = JSON.parse(byId("data").textContent);
-const TRAINED = "Shaded: trained for this column. Bold: best or tied. In brackets: the paper's. A heading sorts.";
+const TRAINED = "Shaded: trained for this column. In brackets: the paper's number. A heading sorts.";
 
-function sheet({ title, headings, lines, remarks }, attributes) {
+function sheet({ title, headings, lines, remarks }, attributes, of = "") {
   const columns = headings.slice(1).map((words, i) => [String(i), words]);
   const shown = lines.map(({ cells: [name, ...cells], faint }) => ({
     class: faint ? "faint-line" : "",
@@ -11,11 +11,11 @@ function sheet({ title, headings, lines, remarks }, attributes) {
     cells: cells.map(({ text, value, best, own, aside }, i) => {
       const wordy = text.length > 40;
       const content = el("span", {}, text, aside && el("span", { class: "aside" }, ` (${aside})`));
-      return { value, content, words: text, wordy, class: [best && "best", own && "own", wordy && "wordy"].filter(Boolean).join(" ") };
+      return { value, content, words: text, wordy, title: own && "trained for this column", class: [best && "best", own && "own", wordy && "wordy"].filter(Boolean).join(" ") || null };
     }),
   }));
   const said = remarks.map(({ words, tone }) => el("li", { class: tone }, words));
-  return el("div", { class: "block" }, el("h3", {}, title), sortable(title, headings[0] || "What", columns, shown, { by: null, up: false }, attributes),
+  return el("div", { class: "block" }, el("h3", {}, title), sortable(of + title, headings[0] || "What", columns, shown, { by: null, up: false }, attributes),
     said.length > 0 && el("ul", { class: "remarks" }, said));
 }
 
@@ -103,19 +103,19 @@ function proportions(name, found, row) {
 }
 
 function tableOf(table, place) {
-  const [first, ...others] = table.sheets;
+  const [first, ...others] = table.sheets, of = `${table.title}: `;
   const open = others.filter(({ title }) => !title.endsWith("every setting"));
   return [
     facts(table.about),
-    first && sheet(first, { id: `${place}-sheet` }),
+    first && sheet(first, { id: `${place}-sheet` }, of),
     table.rows.length > 0 && el("p", { class: "note" }, TRAINED),
     table.rows.length > 0 && explorer(table, place),
-    open.length > 0 && folded("More of this table: gap closed, returns, behaviours", open.map((each) => sheet(each))),
-    others.length > open.length && folded("Every setting that was tried", others.filter((each) => !open.includes(each)).map((each) => sheet(each))),
+    open.length > 0 && folded("More of this table: gap closed, returns, behaviours", open.map((each) => sheet(each, {}, of))),
+    others.length > open.length && folded("Every setting that was tried", others.filter((each) => !open.includes(each)).map((each) => sheet(each, {}, of))),
   ];
 }
 
-const pictures = () => page.figures.map(({ name, data }) => data === null ? el("p", { class: "note" }, `${name} lies in the folder: it would make this page too large.`) : el("figure", { class: "picture" }, el("img", { src: data, alt: `${name}: what it shows stands in it, and its data beside it in the folder`, loading: "lazy" }), el("figcaption", {}, name)));
+const pictures = () => page.figures.map(({ name, data }) => data === null ? el("p", { class: "note" }, `${name} lies in the folder: it would make this page too large.`) : el("figure", { class: "picture" }, el("img", { src: data, alt: `${name}: what it shows stands in it, and its data beside it in the folder` }), el("figcaption", {}, name)));
 
 function contents() {
   const nav = byId("controls");
@@ -131,6 +131,6 @@ put("asked", el("p", {}, page.asks), facts(page.about));
 page.tables.forEach((table, i) => put(`table-${i}`, tableOf(table, `table-${i}`)));
 put("more", page.sheets.map((each) => sheet(each)), page.notes.map((words) => el("p", { class: "note" }, words)));
 put("figures", pictures());
-put("provenance", sheet(page.provenance), page.command && el("div", { class: "block" }, el("h3", {}, "To make it again"), el("pre", {}, page.command)));
+put("provenance", facts(page.shared), sheet(page.provenance), page.command && el("div", { class: "block" }, el("h3", {}, "To make it again"), el("pre", {}, page.command)));
 contents();
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));

@@ -34,7 +34,7 @@ function slide(input, place, words) {
 const scrolling = (label, table) => el("div", { class: "scroll", role: "region", "aria-label": label, tabindex: "0" }, table);
 
 /**
- * Lines of `{ class, head, cells }`, a cell with its `content` and the `value` that it is sorted by. A heading
+ * Lines of `{ class, head, cells }`, a cell with its `content` and the `value` or `words` that it is sorted by. A heading
  * sorts from the top, then from the bottom, then not at all.
  */
 function sortable(label, corner, columns, lines, order, attributes = {}) {
@@ -51,7 +51,7 @@ function sortable(label, corner, columns, lines, order, attributes = {}) {
   function arrange() {
     const at = columns.findIndex(([name]) => name === order.by);
     body.replaceChildren(...(at < 0 ? lines : sorted(lines, at, order.up)).map((line) => el("tr", { class: line.class },
-      el("th", { scope: "row" }, line.head), line.cells.map((cell) => el("td", { class: cell.class }, cell.content)))));
+      el("th", { scope: "row" }, line.head), line.cells.map((cell) => el("td", { class: cell.class, title: cell.title }, cell.content)))));
     for (const each of heads) each.setAttribute("aria-sort", each.dataset.name !== order.by ? "none" : order.up ? "ascending" : "descending");
   }
   arrange();
@@ -62,6 +62,6 @@ function sortable(label, corner, columns, lines, order, attributes = {}) {
 function sorted(lines, at, up) {
   const key = ({ cells }) => cells[at].value ?? null;
   const numeric = lines.some((line) => key(line) !== null);
-  const words = ({ cells }) => (numeric ? "" : cells[at].content);
+  const words = ({ cells }) => (numeric ? "" : cells[at].words ?? "");
   return [...lines].sort((a, b) => (numeric && (key(a) === null) - (key(b) === null)) || (up ? 1 : -1) * (key(a) - key(b) || words(a).localeCompare(words(b))));
 }

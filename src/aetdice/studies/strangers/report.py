@@ -13,6 +13,8 @@ from aetdice.studies.study import Overview
 GOOD, POOR, LOW = 0.9, 0.5, 0.6
 """Shares of the gap: closed, lost, and what no trusted policy should stay below."""
 CLASSES = ("≥ 90 %", "50 to 90 %", "< 50 % or below the data")
+RIGHT = ((True, CLASSES[0]), (False, CLASSES[2]))
+"""Verdicts that are as they should be."""
 VERDICTS = {True: "trusted", False: "not trusted"}
 Measured = Mapping[str, Any]
 """One objective and seed of one problem."""
@@ -95,7 +97,7 @@ def confusion_sheets(found: Sequence[Mapping[str, Any]]) -> list[Sheet]:
         cells = [cell for each in found if each["half"] == half for cell in each["cells"]]
         counts = confusion(cells)
         lines = [
-            line(words, *(Cell(str(counts[trusted, kind]), counts[trusted, kind]) for kind in CLASSES))
+            line(words, *(_counted(counts[trusted, kind], (trusted, kind) in RIGHT) for kind in CLASSES))
             for trusted, words in VERDICTS.items()
         ]
         right = (
@@ -158,6 +160,10 @@ def _share(flags: Sequence[bool]) -> Cell:
 
 def _ratio(right: int, wrong: int) -> str:
     return percent(right / (right + wrong)) if right + wrong else ""
+
+
+def _counted(count: int, right: bool) -> Cell:
+    return Cell(str(count), count, best=right)
 
 
 def _seconds(seconds: float) -> Cell:
