@@ -92,7 +92,9 @@ def verdict(summary: Summary, choice: str = "shown") -> list[Remark]:
         lead = column[first].mean - column[second].mean
         sd = max(column[first].sd or 0.0, column[second].sd or 0.0)
         words = (
-            f"{heading}: {first} leads {second} by {lead:.3g}" if lead else f"{heading}: {first} = {second}"
+            f"{heading}: {first} leads {second} by {lead:.3g}"
+            if lead
+            else f"{heading}: {first} and {second} are level"
         )
         words += f" ({lead / sd:.1f} s.d.)" if sd else ""
         if winners:
