@@ -118,6 +118,7 @@ def reproduce(folder, *words):
 
 def test_parts_that_are_done_have_a_page_and_then_all_of_them(tiny_study, tmp_path, capsys):
     record = reproduce(tmp_path, "--part", "second")
+    assert "".join(capsys.readouterr().out.split()).endswith(f"page:{tmp_path / 'report.html'}")
     assert record["answer"] == "All is well. 1 of 2 parts are done; the page shows those."
     assert [line["cells"][0]["text"] for line in record["provenance"]["lines"]] == ["second"]
     assert record["command"] == f"aetdice reproduce strangers --quick --report --out {tmp_path}"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import tyro
+from rich.console import Group
 
 from aetdice.cli.options import Quiet, Shown
 from aetdice.page import write_study_report
@@ -47,9 +48,8 @@ class Reproduce:
         with self.shown.progress() as progress:
             results = complete(parts, folder, self.part, progress)
         tables = report(study, results, folder)
-        if self.report:
-            write_page(study, results, folder, self.command())
-        self.shown.answer(read_summary(folder), lambda: tables)
+        pages = [write_page(study, results, folder, self.command())] if self.report else []
+        self.shown.answer(read_summary(folder), lambda: Group(tables, *(f"page: {page}" for page in pages)))
 
     def command(self) -> str:
         """What makes the whole study again."""

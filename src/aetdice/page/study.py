@@ -107,12 +107,11 @@ def made_with(part: Mapping[str, Any]) -> dict[str, str]:
 
 def shared(made: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
     """Of that, what is the same for all."""
-    every = [made_with(part) for part in made.values()]
-    return (
-        [[name, every[0][name]] for name in every[0] if len({each[name] for each in every}) == 1]
-        if every
-        else []
-    )
+    found: dict[str, set[str]] = {}
+    for part in made.values():
+        for name, words in made_with(part).items():
+            found.setdefault(name, set()).add(words)
+    return [[name, *several] for name, several in found.items() if len(several) == 1]
 
 
 def provenance(made: Mapping[str, Mapping[str, Any]]) -> Sheet:
@@ -125,7 +124,7 @@ def provenance(made: Mapping[str, Mapping[str, Any]]) -> Sheet:
         took = Cell("not known" if seconds is None else f"{seconds:,.0f} s", seconds)
         lines.append(line(name, part["date"], took, *own.values()))
     headings = [each for each in ("commit", "device", "versions") if each not in same]
-    return Sheet("The parts", ("part", "date", "time", *headings), lines, wordy=("versions",))
+    return Sheet("The parts", ("part", "date", "time", *headings), lines)
 
 
 def pictures(figures: Iterable[Path]) -> Iterable[dict[str, str | None]]:

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,11 +87,12 @@ def groups(rows: Mapping[str, Row]) -> list[dict[str, Any]]:
 
 
 def _shared_name(names: Sequence[str], algorithm: str, ending: str) -> str:
+    """How their names begin, without what differs."""
     if len(names) == 1:
         return names[0]
-    first, *others = (name.removesuffix(ending) for name in names)
-    length = min(i for other in others for i in range(len(first) + 1) if not other.startswith(first[: i + 1]))
-    return (first[:length].rstrip(" (.0123456789") or algorithm.upper()) + ending
+    letters = zip(*(name.removesuffix(ending) for name in names), strict=False)
+    start = "".join(each[0] for each in takewhile(lambda each: len(set(each)) == 1, letters))
+    return (start.rstrip(" (.0123456789") or algorithm.upper()) + ending
 
 
 def _heading(title: str, of: str) -> str:

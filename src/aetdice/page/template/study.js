@@ -104,14 +104,14 @@ function proportions(name, found, row) {
 
 function tableOf(table, place) {
   const [first, ...others] = table.sheets, of = `${table.title}: `;
-  const open = others.filter(({ title }) => !title.endsWith("every setting"));
+  const more = others.filter(({ title }) => !title.endsWith("every setting"));
   return [
     facts(table.about),
     first && sheet(first, { id: `${place}-sheet` }, of),
     table.rows.length > 0 && el("p", { class: "note" }, TRAINED),
     table.rows.length > 0 && explorer(table, place),
-    open.length > 0 && folded("More of this table: gap closed, returns, behaviours", open.map((each) => sheet(each, {}, of))),
-    others.length > open.length && folded("Every setting that was tried", others.filter((each) => !open.includes(each)).map((each) => sheet(each, {}, of))),
+    more.length > 0 && folded("More of this table: gap closed, returns, behaviours", more.map((each) => sheet(each, {}, of))),
+    others.length > more.length && folded("Every setting that was tried", others.filter((each) => !more.includes(each)).map((each) => sheet(each, {}, of))),
   ];
 }
 
