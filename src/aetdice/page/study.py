@@ -78,8 +78,8 @@ def answer(told: Mapping[str, Any], tables: Sequence[Mapping[str, Any]], missing
     words = [told["answer"]] if told["answer"] else []
     won = [win for table in tables for win in wins(table)]
     if won:
-        count = f"{sum(won)} of {len(won)} columns"
-        words.append(f"In {count} a row that was trained for the column is the best, or tied with it.")
+        columns = f"{sum(won)} of {len(won)} columns"
+        words.append(f"In {columns} a row that was trained for the column is the best, or tied with it.")
     if missing:
         count = len(told["parts"])
         words.append(f"{count - len(missing)} of {count} parts are done; the page shows those.")
