@@ -25,6 +25,7 @@ const folded = (words, ...children) => el("details", { class: "block" }, el("sum
 function explorer(table, place) {
   const state = { group: 0, stop: 0, setting: 0 };
   const body = el("div", { class: "block" }), bar = el("div", { class: "controls" });
+  const said = el("p", { class: "looked", "aria-live": "polite" });
   const group = () => table.groups[state.group];
   const row = () => table.rows[group().rows[state.stop]];
   const settings = () => row().settings;
@@ -38,11 +39,13 @@ function explorer(table, place) {
     const key = [state.group, settings().length].join();
     if (bar.dataset.key !== key) {
       bar.dataset.key = key;
+      const focused = document.activeElement?.id;
       const choice = el("select", { id: `${place}-method` }, table.groups.map(({ name }, i) => el("option", { value: i }, name)));
-      choice.addEventListener("change", () => { to({ group: Number(choice.value), stop: 0 }); byId(`${place}-method`).focus(); });
+      choice.addEventListener("change", () => to({ group: Number(choice.value), stop: 0 }));
       bar.replaceChildren(el("div", { class: "control" }, el("label", { for: `${place}-method` }, "method"), choice),
         group().rows.length > 1 ? slider(`${place}-stop`, group().parameter, group().rows.length, (stop) => to({ stop })) : "",
         settings().length > 1 ? slider(`${place}-setting`, "setting", settings().length, (setting) => to({ setting })) : "");
+      if (focused) bar.querySelector(`#${focused}`)?.focus();
     }
     const inside = (name) => bar.querySelector(`#${place}-${name}`);
     inside("method").value = state.group;
@@ -51,17 +54,21 @@ function explorer(table, place) {
   }
   function present() {
     controls();
-    body.replaceChildren(...looked(table, group(), row(), state).flat(Infinity).filter(Boolean));
+    said.replaceChildren(...lookedAt(row(), row().settings[state.setting]));
+    body.replaceChildren(...pictured(table, group(), row(), state).flat(Infinity).filter(Boolean));
   }
   to({});
-  return el("div", { class: "block explorer" }, el("h3", {}, "Look at one policy"), bar, body);
+  return el("div", { class: "block explorer" }, el("h3", {}, "Look at one policy"), bar, said, body);
 }
 
-function looked(table, group, row, state) {
+function lookedAt(row, { label, note, gap }) {
+  const words = [row.name, label && `with ${label}`, note].filter(Boolean).join(", ");
+  return [el("strong", {}, words), gap && `. ${gap} of the way from its cloning twin to the best known`, "."].filter(Boolean);
+}
+
+function pictured(table, group, row, state) {
   const setting = row.settings[state.setting], samples = setting.samples;
-  const words = [row.name, setting.label && `with ${setting.label}`, setting.note].filter(Boolean).join(", ");
   return [
-    el("p", { class: "looked", "aria-live": "polite" }, el("strong", {}, words), setting.gap && `. ${setting.gap} of the way from its cloning twin to the best known`, "."),
     setting.rows.length > 1 && [el("h3", {}, `J under what it is trained for, ${row.objective}`), figure(setting.rows.map(({ label, score }) => `${label} ${score.text}`).join("; "), (width) => intervals(setting.rows, width))],
     ranges(table, group, row, state),
     samples.policy !== undefined ? el("div", { class: "block" }, returnsOf({ objectives: table.objectives, samples: page.samples }, setting, { sampled: true })) : expected(table, row, setting),
