@@ -1,5 +1,10 @@
 """Offline nonlinear multi-objective reinforcement learning: J = G(E[F(R)])."""
 
+import aetdice_command
+
+if aetdice_command.is_run_as("aetdice"):
+    aetdice_command.stop_at_once()
+
 import importlib
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any

@@ -1,6 +1,7 @@
 """The command `aetdice`: Ctrl-C is one word from the first moment on, before anything large is imported."""
 
 import _thread
+import itertools
 import os
 import signal
 import sys
@@ -14,11 +15,21 @@ MOMENT = 0.2
 
 def main() -> None:
     """Run the command line."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where a shell has it ignored
-        signal.signal(signal.SIGINT, stop)
+    stop_at_once()
     from aetdice.cli import main as run
 
     run()
+
+
+def is_run_as(module: str) -> bool:
+    """Whether `python -m module` is about to run: the package is imported first, and `main` called later."""
+    return sys.argv[:1] == ["-m"] and ("-m", module) in itertools.pairwise(sys.orig_argv)
+
+
+def stop_at_once() -> None:
+    """Ctrl-C ends the process, until `unwind_from_now_on`."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where a shell has it ignored
+        signal.signal(signal.SIGINT, stop)
 
 
 def stop(*_: Any) -> None:

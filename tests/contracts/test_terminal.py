@@ -3,6 +3,7 @@
 import importlib
 import io
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,9 +18,10 @@ from aetdice.cli.options import Shown
 from aetdice.progress import listening, tell
 from aetdice.report import bars
 from aetdice.report.progress import console_progress, duration, lines
+from aetdice.report.sheets import drawn
 from aetdice.report.tables import columns, evaluation_table, training_table
 from aetdice.report.terminal import WIDTH, console, say
-from aetdice.studies.score_tables import tables_of
+from aetdice.studies.score_tables import sheets_of
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 STUDIES = ("fair_taxi", "pointmaze-3obj", "ant", "cobb-douglas")
@@ -53,8 +55,8 @@ def fits(text: str) -> bool:
 def test_tables_of_studies_fit(name):
     content = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
     for summary in content["tables"].values():
-        for table in tables_of(summary):
-            assert fits(printed(table))
+        for sheet in sheets_of(summary):
+            assert fits(printed(drawn(sheet)))
 
 
 @pytest.mark.parametrize("count", [3, 12, 40])
@@ -268,6 +270,35 @@ def test_an_interrupted_import_is_one_word():
         "aetdice_command.main()"
     )
     assert (told.returncode, told.stdout, told.stderr) == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"), [("aetdice", "interrupted\n"), ("other", "KeyboardInterrupt\n")]
+)
+def test_an_interrupted_import_of_python_m_is_one_word(module, expected, tmp_path):
+    """But not where another package is run, which is to hear of it in its own way."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        os.kill(os.getpid(), signal.SIGINT) if name == 'aetdice.registration' else None\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+    )
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "__init__.py").write_text("import aetdice")
+    (tmp_path / "other" / "__main__.py").write_text("")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    told = subprocess.run(
+        [sys.executable, "-m", module, "--version"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert told.returncode == 130 or module == "other"
+    assert told.stderr.endswith(expected)
+    assert (told.stderr == expected) == (module == "aetdice")
 
 
 def test_an_interrupt_that_hits_a_callback_comes_again():

@@ -15,11 +15,13 @@ from aetdice.datasets import space_of
 from aetdice.envs import FairTaxi
 from aetdice.exact import solve
 from aetdice.learning.setup import readable
+from aetdice.page.study import record_of
 from aetdice.studies import STUDIES, demo, fair_taxi
 from aetdice.studies.merging import merge_table
 from aetdice.studies.paper import FAIR_TAXI
 from aetdice.studies.parts import complete
 from aetdice.studies.populations import parts_of
+from aetdice.studies.reporting import told
 from aetdice.studies.score_tables import setting
 from aetdice.studies.study import FROM_DATA, WEIGHED, Study
 
@@ -58,6 +60,14 @@ def test_every_part_is_measured_merged_and_shown(study, without_training, shown,
     assert returns.shape == (100, 2)
     assert list(curves) == ["ESR", "BSR 0.5", "SER"]
     np.testing.assert_allclose(curves["ESR"][0][50], np.median(returns[:, 0]), rtol=1e-3)
+    (page,) = record_of(told(study, results, tmp_path), tmp_path.glob("*.png"))["tables"]
+    assert [(each["name"], each["labels"]) for each in page["groups"][:2]] == [
+        ("AETDICE", ["0", "0.5", "1"]),
+        ("ESR, paid at the end", ["0"]),
+    ]
+    assert set(page["rows"][0]["settings"][0]["samples"]) == {"policy", "twin"}
+    optimum = solve(space_of(FairTaxi(**LAYOUT)), bsr(0.0)).value
+    assert page["rows"][0]["best"]["ESR"] == pytest.approx(optimum)
 
 
 def test_the_references_are_the_data_and_the_exact_optima(study, without_training, tmp_path):

@@ -18,7 +18,7 @@ from aetdice.report.figures import quantile_curves
 from aetdice.studies.merging import merge_table
 from aetdice.studies.parts import complete
 from aetdice.studies.populations import parts_of, training_record
-from aetdice.studies.score_tables import gap_table, gap_words, markdown, setting, verdict, with_spread
+from aetdice.studies.score_tables import gap_sheet, gap_words, markdown, setting, verdict, with_spread
 from aetdice.studies.study import Dataset, Effort, Population, Rollouts, Row, Study, Table, reference_of
 
 CONFIG = TrainingConfig().adapted({"network.hidden": (4,)})
@@ -107,7 +107,8 @@ def test_a_table_shows_the_gap_share_of_every_seed():
     chosen = setting(summary["rows"]["fair"])
     assert chosen["gap_shares"] == [(4 - 1) / (9 - 1), (5 - 2) / (9 - 2)]
     assert chosen["twin"] == 1.5
-    cells = {column.header.plain: next(iter(column.cells)) for column in gap_table(summary).columns}
+    sheet = gap_sheet(summary)
+    cells = {head: cell.text for head, cell in zip(sheet.headings, sheet.lines[0].cells, strict=True)}
     assert cells["gap closed"] == "40.2% (37.5%, 42.9%)"
     assert (cells["twin"], cells["best known"], cells["claimed"]) == ("1.5", "9", "5.5")
     assert gap_words([0.5]) == "50.0%"
@@ -186,9 +187,10 @@ def test_ties():
 
 
 def test_the_verdict_says_who_leads_by_how_much_and_whether_it_was_trained_for_it():
-    text = str(verdict(merge_table(made_up_table(), results(selected=0))))
+    text = " ".join(each.words for each in verdict(merge_table(made_up_table(), results(selected=0))))
     assert "SER: fair leads cloning by 2.5 (1.8 s.d.); best or tied of those trained for it: fair" in text
-    text = str(verdict(merge_table(made_up_table(), results(((0.0, 0.1),) * 2, (1.5, 1.6)))))
+    lost = verdict(merge_table(made_up_table(), results(((0.0, 0.1),) * 2, (1.5, 1.6))))
+    text = " ".join(each.words for each in lost if each.tone == "alarm")
     assert "SER: cloning leads fair by 1.5 (21.2 s.d.); NOT won by a row trained for it" in text
 
 

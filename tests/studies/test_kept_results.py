@@ -9,8 +9,9 @@ import pytest
 from rich.console import Console
 
 from aetdice.evaluation.estimates import estimate
+from aetdice.report.sheets import drawn
 from aetdice.studies import STUDIES
-from aetdice.studies.score_tables import markdown, setting, tables_of
+from aetdice.studies.score_tables import markdown, setting, sheets_of
 
 ROOT = Path(__file__).parents[2]
 KEPT = [
@@ -39,8 +40,8 @@ def test_kept_results_are_of_the_one_schema_and_can_be_shown(name):
     assert set(content["tables"]) <= known
     console = Console(width=200, file=io.StringIO())
     for summary in content["tables"].values():
-        for table in tables_of(summary):
-            console.print(table)
+        for sheet in sheets_of(summary):
+            console.print(drawn(sheet))
         assert not summary["rows"] or markdown(summary).count("\n") >= len(summary["rows"]) + 1
 
 

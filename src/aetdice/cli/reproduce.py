@@ -1,18 +1,22 @@
 """`aetdice reproduce`, the paper's studies, in parts that save, resume and merge; and `aetdice demo`."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import tyro
+from rich.console import Group
 
 from aetdice.cli.options import Quiet, Shown
+from aetdice.page import write_study_report
 from aetdice.report.terminal import console
 from aetdice.studies import STUDIES
 from aetdice.studies.demo import demo
-from aetdice.studies.parts import complete, read_summary
+from aetdice.studies.parts import Results, complete, read_summary
 from aetdice.studies.populations import parts_of
-from aetdice.studies.reporting import report
+from aetdice.studies.reporting import report, told
+from aetdice.studies.study import Study
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class Reproduce:
     """Only these parts, for instance to spread a study over computers; tables show what is there."""
     list: bool = False
     """Name the parts and stop."""
+    report: bool = False
+    """Write report.html into the folder as well: one page with the tables, figures and episodes."""
     shown: Shown = Shown()
 
     def run(self) -> None:
@@ -42,7 +48,20 @@ class Reproduce:
         with self.shown.progress() as progress:
             results = complete(parts, folder, self.part, progress)
         tables = report(study, results, folder)
-        self.shown.answer(read_summary(folder), lambda: tables)
+        pages = [write_page(study, results, folder, self.command())] if self.report else []
+        self.shown.answer(read_summary(folder), lambda: Group(tables, *(f"page: {page}" for page in pages)))
+
+    def command(self) -> str:
+        """What makes the whole study again."""
+        words = ["aetdice", "reproduce", self.study, *(["--quick"] if self.quick else []), "--report"]
+        return shlex.join([*words, *(["--out", str(self.out)] if self.out else [])])
+
+
+def write_page(study: Study, results: Results, folder: Path, command: str | None = None) -> Path:
+    """One HTML page of a study whose `report` is written, into its folder."""
+    figures = sorted(folder.glob("*.png"))
+    page = folder / "report.html"
+    return write_study_report(told(study, results, folder), page, figures=figures, command=command)
 
 
 @dataclass(frozen=True)

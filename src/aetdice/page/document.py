@@ -7,22 +7,51 @@ import json
 import re
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from aetdice.page.numbers import finite
 
-SCRIPTS = ("draw.js", "charts.js", "panels.js", "main.js")
+SHARED = ("draw.js", "charts.js", "tables.js", "panels.js")
 PLACE = re.compile(r"\{\{(\w+)\}\}")
+SECTION = """  <section id="{id}" aria-labelledby="{id}-title">
+    <h2 id="{id}-title">{title}</h2>
+    <div id="{id}-body"></div>
+  </section>"""
 
 
-def document(title: str, record: Mapping[str, Any]) -> str:
+class Layout(NamedTuple):
+    """What a page has below its answer, and the script that fills it."""
+
+    sections: Mapping[str, str]
+    """Titles by id."""
+    script: str
+
+
+RUNS = Layout(
+    {
+        "asked": "What was asked for",
+        "attained": "What it attains",
+        "returns": "What an episode brings",
+        "population": "The trained population",
+        "training": "Training",
+        "verdict": "The verdict, and what to do",
+        "provenance": "Where this comes from",
+    },
+    "main.js",
+)
+
+
+def document(title: str, record: Mapping[str, Any], layout: Layout = RUNS) -> str:
     """The page; text reaches it as escaped JSON only, and scripts put it on the page as text."""
-    style, script = _template("page.css"), "\n".join(map(_template, SCRIPTS))
+    style, script = _template("page.css"), "\n".join(map(_template, (*SHARED, layout.script)))
+    sections = (SECTION.format(id=id, title=html.escape(each)) for id, each in layout.sections.items())
+    allowed = f"style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:"
     parts = {
         "title": html.escape(title),
-        "policy": f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'",
+        "policy": f"default-src 'none'; {allowed}",
         "style": style,
         "script": script,
+        "sections": "\n".join(sections),
         "data": embedded(record),
     }
     return PLACE.sub(lambda place: parts[place[1]], _template("page.html"))

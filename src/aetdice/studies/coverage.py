@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from rich.console import RenderableType
 
 from aetdice.envs import PointMaze
 from aetdice.envs.point_maze.schedules import drive_all, orders, tours
@@ -18,13 +17,13 @@ from aetdice.exact.mixtures import best_mixture
 from aetdice.learning.run import Member, gap_share
 from aetdice.objectives import Objective, bsr, in_float64
 from aetdice.progress import Progress
-from aetdice.report.tables import columns
+from aetdice.report.sheets import Cell, Sheet, line
 from aetdice.studies import point_maze
 from aetdice.studies.maze_figures import draw_stars
 from aetdice.studies.parts import Part
 from aetdice.studies.point_maze import FULL, FULL_3, LEGS, MAZES, QUICK, maze_table, table_of
 from aetdice.studies.populations import population_facts, table_facts, train_population
-from aetdice.studies.score_tables import gap_words
+from aetdice.studies.score_tables import gap_cell
 from aetdice.studies.study import SEED, Effort, Population, Probe, Returns, Row, Study, Summary, Table
 
 AMOUNTS = (20.0, 60.0, 150.0)
@@ -37,6 +36,11 @@ ARMS = {
 """A star with one goal at the end of each arm, for quality against the number of objectives."""
 ARM_DISTANCE, ARM_STEP = 0.3, 30
 TRAINED = {"ESR": 0.0, "SER": 1.0}
+ASKS = (
+    "A point mass is driven to goals that pay while it is near. Does training for an objective win under "
+    "that objective, against other methods and beside the best that is known? And where reward was accrued "
+    "before the start, or goals are more?"
+)
 
 
 def study(name: str, quick: bool) -> Study:
@@ -53,7 +57,7 @@ def study_of(name: str, effort: Effort, step: int, arms: tuple[int, ...] = ()) -
         draw_stars({m: summaries[table.name] for m, table in stars.items()}, folder)
 
     probe = initial_reward(main, MAZES[name](), 2 * step)
-    return Study(name, (main, *stars.values()), (probe,), figures)
+    return Study(name, (main, *stars.values()), (probe,), figures, asks=ASKS)
 
 
 def _population(maze: PointMaze, effort: Effort, *names: str) -> Population:
@@ -97,7 +101,7 @@ def initial_reward(table: Table, maze: PointMaze, step: int) -> Probe:
 
     own = {"episodes": episodes, "amounts": AMOUNTS, "step": step}
     facts = {**table_facts(table), **population_facts(table, population), **own}
-    return Probe(Part("initial-reward", facts, work), initial_reward_table)
+    return Probe(Part("initial-reward", facts, work), initial_reward_sheet)
 
 
 def initial_rewards(maze: PointMaze) -> list[Float[np.ndarray, " m"]]:
@@ -125,18 +129,21 @@ def _begun(
     }
 
 
-def initial_reward_table(found: Mapping[str, Any]) -> RenderableType:
+def initial_reward_sheet(found: Mapping[str, Any]) -> Sheet:
     """How a policy trained for ESR from nothing does when something has accrued already."""
     heads = ("learner", "not told", "twin", "best schedules", "gap closed", "gains", "best schedules' gains")
-    table = columns("ESR of episodes that begin with reward accrued", "accrued at the start", *heads)
+    lines = []
     for case in found["cases"]:
         seeds, best = case["seeds"], case["best"]
         means = (float(np.mean([seed[key] for seed in seeds])) for key in ("score", "not_told", "twin"))
-        table.add_row(
-            point_maze.vector(case["accrued"]),
-            *(f"{value:.2f}" for value in (*means, best)),
-            gap_words([gap_share(seed["score"], seed["twin"], best) for seed in seeds]),
-            point_maze.vector(np.mean([seed["gains"] for seed in seeds], axis=0).tolist()),
-            point_maze.vector(case["best_gains"]),
+        lines.append(
+            line(
+                point_maze.vector(case["accrued"]),
+                *(Cell(f"{value:.2f}", value) for value in (*means, best)),
+                gap_cell([gap_share(seed["score"], seed["twin"], best) for seed in seeds]),
+                point_maze.vector(np.mean([seed["gains"] for seed in seeds], axis=0).tolist()),
+                point_maze.vector(case["best_gains"]),
+            )
         )
-    return table
+    title = "ESR of episodes that begin with reward accrued"
+    return Sheet(title, ("accrued at the start", *heads), lines)

@@ -75,8 +75,14 @@ ALPHAS: tuple[Alphas, Alphas] = (
 """Full and quick."""
 
 
+ASKS = (
+    "A taxi serves two groups of passengers. Does a policy that is trained for ESR, BSR or SER on recorded "
+    "rides score as the certified optimum does, and serve whom it serves?"
+)
+
+
 def study(quick: bool) -> Study:
-    return Study("fair-taxi", (table_of(QUICK if quick else FULL, ALPHAS[quick]),))
+    return Study("fair-taxi", (table_of(QUICK if quick else FULL, ALPHAS[quick]),), asks=ASKS)
 
 
 def table_of(effort: Effort, alphas: Alphas, **arguments: Any) -> Table:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from aetdice.errors import InputError
 from aetdice.evaluation.estimates import estimate, spread
 from aetdice.learning.run import gap_share
 from aetdice.studies.parts import Results
@@ -33,12 +34,19 @@ def merge_table(table: Table, results: Results) -> Summary:
         rolled_out = results.get(rollouts_name(table, population))
         if trained is None or rolled_out is None:
             continue
-        policies = rolled_out["policies"]
-        for row in population.rows:
-            rows[row.name] = _row(row, population, trained, policies, references)
-        if population.cloning_row is not None:
-            twins = [policies[name] for name in trained["twins"].values()]
-            cloning[population.cloning_row] = _cloning_row(twins)
+        try:
+            policies = rolled_out["policies"]
+            rows |= {
+                row.name: _row(row, population, trained, policies, references) for row in population.rows
+            }
+            if population.cloning_row is not None:
+                twins = [policies[name] for name in trained["twins"].values()]
+                cloning[population.cloning_row] = _cloning_row(twins)
+        except (LookupError, TypeError, AttributeError) as error:
+            name = training_name(table, population)
+            raise InputError(
+                f"the results of {name} are not whole: delete its files to make them again"
+            ) from error
     return {
         "title": table.title,
         "horizon": table.horizon,

@@ -77,6 +77,17 @@ _FINER = {"aetdice": {"beta": (3e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5)}}
 FULL_EFFICIENCY = replace(FULL, grids={**FULL.grids, **_FINER})
 SINGLE, LEFT_OUT = ", n = 1", ", safety left out"
 
+_CONVEX = (
+    "Utilities are exponentials of the speeds along two axes, so an episode is best spent on one of them. "
+    "Does a concave G over them mix such episodes, where a weighted sum takes one kind alone?"
+)
+ASKS = {
+    "ant": _CONVEX,
+    "walker2d": _CONVEX.replace("the speeds along two axes", "speed and of saved energy"),
+    "cobb-douglas": "How far do policies trade speed against effort, with the alive bonus counted as speed "
+    "and without, and does a safety utility keep a walker on its feet?",
+}
+
 
 class Source(NamedTuple):
     """Whose data of which quality, in episodes of how many steps, and how much to do with it."""
@@ -89,7 +100,7 @@ class Source(NamedTuple):
 
 def study(name: str, quick: bool) -> Study:
     full = FULL_EFFICIENCY if name == "cobb-douglas" else FULL
-    return Study(name, tables_of(name, quick, QUICK if quick else full))
+    return Study(name, tables_of(name, quick, QUICK if quick else full), asks=ASKS[name])
 
 
 def tables_of(name: str, quick: bool, effort: Effort, horizon: int = HORIZON) -> tuple[Table, ...]:

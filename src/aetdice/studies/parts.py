@@ -118,7 +118,9 @@ def _read(path: Path, part: Part) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         same = content["facts"] == json.loads(json.dumps(part.facts))
         results: dict[str, Any] = content["results"]
-    except (KeyError, TypeError, ValueError) as error:
+        if not isinstance(results, dict):
+            raise ValueError("its results are no object")
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a part of a study: {error}; delete it to make it again") from error
     if not same:
         raise InputError(f"{path} was made with other settings; choose another folder or delete it")

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Int
-from rich.console import RenderableType
-from rich.text import Text
 
 from aetdice.config import TrainingConfig
 from aetdice.envs import PointMaze, point_maze_2obj, point_maze_3obj
@@ -17,7 +15,7 @@ from aetdice.envs.point_maze.schedules import Schedules, drive_all, drive_schedu
 from aetdice.evaluation import standard_objectives
 from aetdice.exact.mixtures import Mixture, best_mixture
 from aetdice.objectives import Objective, bsr, esr, in_float64, lsr, ser
-from aetdice.report.tables import columns
+from aetdice.report.sheets import Cell, Sheet, line
 from aetdice.studies import study as framework
 from aetdice.studies.maze_figures import draw_maze
 from aetdice.studies.paper import POINT_MAZE, REGIMES
@@ -101,7 +99,7 @@ def table_of(name: str, effort: Effort, step: int) -> Table:
         table,
         populations=populations(maze.utility_threshold, linear, effort),
         paper=POINT_MAZE[name],
-        tables=lambda summary: [schedule_table(summary)] if summary["references"] else [],
+        sheets=lambda summary: [schedule_sheet(summary)] if summary["references"] else [],
         figures=draw_maze,
     )
 
@@ -232,18 +230,19 @@ def described(schedules: Schedules, mixture: Mixture, names: Sequence[str]) -> l
     ]
 
 
-def schedule_table(summary: Summary) -> RenderableType:
+def schedule_sheet(summary: Summary) -> Sheet:
     """The best mixture of schedules for every objective."""
-    table = columns(f"{summary['title']}: the best schedules, or mixtures of them", "", "value", "schedules")
+    shown = []
     for name, found in summary["references"].items():
         lines = [
             f"{part['probability']:.0%} {route(part, summary['horizon'])} → {vector(part['returns'])}"
             for part in found.get("schedules", [])
         ]
         if lines:
-            table.add_row(Text(name), f"{found['schedules_value']:.3f}", Text("\n".join(lines)))
-    table.columns[2].justify = "left"
-    return table
+            value = found["schedules_value"]
+            shown.append(line(name, Cell(f"{value:.3f}", value), "\n".join(lines)))
+    title = f"{summary['title']}: the best schedules, or mixtures of them"
+    return Sheet(title, ("", "value", "schedules"), shown, wordy=("schedules",))
 
 
 def route(part: Mapping[str, Any], horizon: int) -> str:

@@ -4,16 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from aetdice.evaluation.estimates import Estimate, leaders
-from aetdice.report.tables import columns
+from aetdice.report.sheets import Cell, Line, Remark, Sheet, line
 from aetdice.studies.merging import edges_of
 from aetdice.studies.study import Summary
 
-BEST = "bold green"
 LARGE = 1e5
 SYMBOLS = {"beta": "β", "expectile": "τ", "temperature": "T", "sample_size": "size"}
 LEGEND = {
@@ -25,19 +21,19 @@ CLAIMS = ("claimed_value", "held_out_claimed_value")
 """What ratios say of J; those of a discounted flow speak of the discounted return, another quantity."""
 
 
-def tables_of(summary: Summary) -> list[RenderableType]:
-    """Everything of one table that has results."""
-    rows, shown = summary["rows"], list[RenderableType]()
+def sheets_of(summary: Summary) -> list[Sheet]:
+    """Everything of one table that has results, its scores first."""
+    rows, shown = summary["rows"], list[Sheet]()
     if rows:
-        shown += [score_table(summary), verdict(summary)]
+        shown.append(score_sheet(summary))
     if any(row["best"] != row["shown"] for row in rows.values()):
-        shown += [score_table(summary, "best", LOOKED), verdict(summary, "best")]
+        shown.append(score_sheet(summary, "best", LOOKED))
     if any(setting(row).get("gap_shares") for row in rows.values()):
-        shown.append(gap_table(summary))
+        shown.append(gap_sheet(summary))
     if rows or summary["references"]:
-        shown += [quantity_table(summary, group) for group in (None, *groups_of(summary))]
+        shown += [quantity_sheet(summary, group) for group in (None, *groups_of(summary))]
     several = {name: row for name, row in rows.items() if len(row["settings"]) > 1}
-    return shown + [setting_table(name, row, summary["horizon"]) for name, row in several.items()]
+    return shown + [setting_sheet(name, row, summary["horizon"]) for name, row in several.items()]
 
 
 def setting(row: Mapping[str, Any], choice: str = "shown") -> Any:
@@ -54,28 +50,39 @@ def estimates(summary: Summary, choice: str = "shown") -> dict[str, dict[str, Es
     }
 
 
-def score_table(summary: Summary, choice: str = "shown", words: str = " (the paper's)") -> Table:
+def score_sheet(summary: Summary, choice: str = "shown", words: str = " (the paper's)") -> Sheet:
     """Trained for (rows) × evaluated under (columns), the paper's in brackets, references below."""
-    table, found = columns(f"{summary['title']}{words}", "method", *summary["columns"]), {}
+    found: dict[str, dict[str, Cell]] = {}
     for heading, column in estimates(summary, choice).items():
+        best = leaders(column)
         found[heading] = {
-            name: Text(with_spread(e.record(), summary["interval"])) for name, e in column.items()
+            name: _scored(estimate, summary, heading, name, name in best) for name, estimate in column.items()
         }
-        for name in leaders(column):
-            found[heading][name].stylize(BEST)
-    for name, row in summary["rows"].items():
-        for heading, printed in row["paper"].items():
-            found[heading][name].append(f" ({alone(printed[0])})", style="not bold dim")
-        table.add_row(Text(name), *(column.get(name, "") for column in found.values()))
+    lines = [
+        line(name, *(column.get(name, Cell("")) for column in found.values())) for name in summary["rows"]
+    ]
     for name, reference in summary["references"].items():
-        values = (alone(reference["scores"].get(heading)) for heading in summary["columns"])
-        table.add_row(Text(name), *values, style="dim")
-    return table
+        values = [reference["scores"].get(heading) for heading in summary["columns"]]
+        lines.append(line(name, *(Cell(alone(value), value) for value in values), faint=True))
+    headings = ("method", *summary["columns"])
+    return Sheet(f"{summary['title']}{words}", headings, lines, tuple(verdict(summary, choice)))
 
 
-def verdict(summary: Summary, choice: str = "shown") -> Text:
+def _scored(estimate: Estimate, summary: Summary, heading: str, name: str, best: bool) -> Cell:
+    row = summary["rows"][name]
+    printed = row["paper"].get(heading)
+    return Cell(
+        with_spread(estimate.record(), summary["interval"]),
+        estimate.mean,
+        best=best,
+        own=row["column"] == heading,
+        aside=alone(printed[0]) if printed else "",
+    )
+
+
+def verdict(summary: Summary, choice: str = "shown") -> list[Remark]:
     """In every column: by how much the best leads, and whether a row that was trained for it is best."""
-    text, rows = Text(), summary["rows"]
+    said, rows = list[Remark](), summary["rows"]
     for heading, column in estimates(summary, choice).items():
         if len(column) < 2:
             continue
@@ -84,17 +91,20 @@ def verdict(summary: Summary, choice: str = "shown") -> Text:
         first, second = sorted(column, key=lambda name: -column[name].mean)[:2]
         lead = column[first].mean - column[second].mean
         sd = max(column[first].sd or 0.0, column[second].sd or 0.0)
-        text.append(f"{heading}: {first} leads {second} by {lead:.3g}")
-        text.append(f" ({lead / sd:.1f} s.d.)" if sd else "")
+        words = (
+            f"{heading}: {first} leads {second} by {lead:.3g}"
+            if lead
+            else f"{heading}: {first} and {second} are level"
+        )
+        words += f" ({lead / sd:.1f} s.d.)" if sd else ""
         if winners:
-            text.append(f"; best or tied of those trained for it: {', '.join(winners)}")
+            words += f"; best or tied of those trained for it: {'; '.join(winners)}"
         elif own:
-            text.append("; NOT won by a row trained for it", style="bold red")
-        text.append("\n")
-    for name, row in rows.items():
-        if edges := edge_words(row, choice):
-            text.append(f"{name}: {edges}\n", style="yellow")
-    return text.append(LEGEND[summary["interval"]], style="dim")
+            words += "; NOT won by a row trained for it"
+        said.append(Remark(words, "alarm" if own and not winners else ""))
+    edges = ((name, edge_words(row, choice)) for name, row in rows.items())
+    said += [Remark(f"{name}: {words}", "caution") for name, words in edges if words]
+    return [*said, Remark(LEGEND[summary["interval"]], "faint")]
 
 
 def edge_words(row: Mapping[str, Any], choice: str = "shown") -> str:
@@ -104,29 +114,26 @@ def edge_words(row: Mapping[str, Any], choice: str = "shown") -> str:
     return ", ".join(f"{SYMBOLS.get(n, n)} {own[n]:g} is the {words} tried" for n, words in edges.items())
 
 
-def gap_table(summary: Summary) -> Table:
+def gap_sheet(summary: Summary) -> Sheet:
     """How much of the way from the twin to the best known is closed, and what the ratios claim."""
-    table = columns(
-        f"{summary['title']}: gap closed; where ratios claim more than the score, extraction is the gap",
-        *("method", "setting", "score", "claimed", "held out", "twin", "data", "best known", "gap closed"),
-        *("best setting", "its gap"),
-    )
+    lines = []
     for name, row in summary["rows"].items():
         chosen, best = setting(row), setting(row, "best")
         if not chosen.get("gap_shares"):
             continue
         claims = chosen["diagnostics"] if row["algorithm"] == "aetdice" else {}
         known = summary["references"][row["optimum"]]["value"]
-        table.add_row(
-            Text(name),
-            in_words(chosen["params"]),
-            with_spread(chosen["trained"], summary["interval"]),
-            *map(number, (*map(claims.get, CLAIMS), chosen["twin"], row["data_score"], known)),
-            gap_words(chosen["gap_shares"]),
-            in_words(best["params"]),
-            gap_words(best["gap_shares"]),
-        )
-    return table
+        score = Cell(with_spread(chosen["trained"], summary["interval"]), chosen["trained"]["mean"])
+        others = (*map(claims.get, CLAIMS), chosen["twin"], row["data_score"], known)
+        setting_and_score = (name, in_words(chosen["params"]), score)
+        gaps = (gap_cell(chosen["gap_shares"]), in_words(best["params"]), gap_cell(best["gap_shares"]))
+        lines.append(line(*setting_and_score, *map(numeric, others), *gaps))
+    headings = ("method", "setting", "score", "claimed", "held out", "twin", "data", "best known")
+    return Sheet(
+        f"{summary['title']}: gap closed; where ratios claim more than the score, extraction is the gap",
+        (*headings, "gap closed", "best setting", "its gap"),
+        lines,
+    )
 
 
 def groups_of(summary: Summary) -> dict[str, list[str]]:
@@ -135,46 +142,57 @@ def groups_of(summary: Summary) -> dict[str, list[str]]:
     return {group: list(numbers) for quantities in found for group, numbers in quantities.items()}
 
 
-def quantity_table(summary: Summary, group: str | None) -> Table:
+def quantity_sheet(summary: Summary, group: str | None) -> Sheet:
     """One group of quantities; without one, mean and variance of the returns."""
     names = summary["objectives"] if group is None else groups_of(summary)[group]
     title = "returns over episodes, mean (variance)" if group is None else group
-    table = columns(f"{summary['title']}: {title}", "method", "setting", *names)
+    lines: list[Line] = []
     for name, row in summary["rows"].items():
         chosen = setting(row)
         if group is not None:
-            cells = [percent(found) for found in chosen["quantities"].get(group, {}).values()]
+            found = chosen["quantities"].get(group, {}).values()
+            cells = [Cell(percent(each), each["mean"]) for each in found]
         else:
             variances = chosen["variances"] or [None] * len(names)
             pairs = zip(chosen["mean_returns"], variances, strict=True)
-            cells = [number(mean) + ("" if v is None else f" ({number(v)})") for mean, v in pairs]
-        table.add_row(Text(name), in_words(chosen["params"]), *cells)
+            cells = [Cell(number(mean) + ("" if v is None else f" ({number(v)})"), mean) for mean, v in pairs]
+        lines.append(line(name, in_words(chosen["params"]), *_filled(cells, len(names))))
     for name, reference in summary["references"].items():
-        found = reference.get("quantities", {}).get(group) if group else reference.get("mean_returns")
-        if found:
-            known = (f"{v:.1%}" for v in found.values()) if group else map(number, found)
-            table.add_row(Text(name), "", *known, style="dim")
-    return table
+        if group is None:
+            cells = [numeric(mean) for mean in reference.get("mean_returns", ())]
+        else:
+            known = reference.get("quantities", {}).get(group, {}).values()
+            cells = [Cell(f"{share:.1%}", share) for share in known]
+        if cells:
+            lines.append(line(name, "", *_filled(cells, len(names)), faint=True))
+    return Sheet(f"{summary['title']}: {title}", ("method", "setting", *names), lines)
 
 
-def setting_table(name: str, row: Mapping[str, Any], horizon: int) -> Table:
+def _filled(cells: Sequence[Cell], count: int) -> list[Cell]:
+    """So many of them, the last ones empty."""
+    return [*cells, *[Cell("")] * (count - len(cells))]
+
+
+def setting_sheet(name: str, row: Mapping[str, Any], horizon: int) -> Sheet:
     """Every setting of a row: its score, what the rule goes by, and which one is taken."""
-    heads = ("setting", "paper's β", "score", "claimed", "held out", "flow", "sample size", "gap closed")
-    table = columns(f"{name}: every setting", *heads)
-    table.caption = Text(row["rule"])
+    lines = []
     for i, each in enumerate(row["settings"]):
         beta, known, trained = each["params"].get("beta"), each["diagnostics"], each["trained"]
         marks = [mark for mark in ("selected", "best") if row[mark] == i]
         size = known.get("effective_sample_size")
-        table.add_row(
-            in_words(each["params"]) + (f" ← {', '.join(marks)}" if marks else ""),
-            f"{beta / horizon:.1e}" if beta and row["algorithm"] == "aetdice" else "",
-            "" if trained is None else with_spread(trained, interval=True),
-            *(number(known.get(key)) for key in (*CLAIMS, "flow_violation")),
-            "" if size is None else f"{size:.1%}",
-            gap_words(each.get("gap_shares")),
+        own = beta / horizon if beta and row["algorithm"] == "aetdice" else None
+        lines.append(
+            line(
+                in_words(each["params"]) + (f" ← {', '.join(marks)}" if marks else ""),
+                Cell("" if own is None else f"{own:.1e}", own),
+                Cell("") if trained is None else Cell(with_spread(trained, interval=True), trained["mean"]),
+                *(numeric(known.get(key)) for key in (*CLAIMS, "flow_violation")),
+                Cell("" if size is None else f"{size:.1%}", size),
+                gap_cell(each.get("gap_shares")),
+            )
         )
-    return table
+    headings = ("setting", "paper's β", "score", "claimed", "held out", "flow", "sample size", "gap closed")
+    return Sheet(f"{name}: every setting", headings, lines, (Remark(row["rule"], "faint"),))
 
 
 def markdown(summary: Summary) -> str:
@@ -223,6 +241,15 @@ def number(value: float | None) -> str:
 def in_words(params: Mapping[str, Any]) -> str:
     """A setting in short."""
     return " ".join(f"{SYMBOLS[name]} {value:g}" for name, value in params.items() if name in SYMBOLS)
+
+
+def numeric(value: float | None) -> Cell:
+    return Cell(number(value), value)
+
+
+def gap_cell(values: Sequence[float | None] | None) -> Cell:
+    known = [value for value in values or () if value is not None]
+    return Cell(gap_words(values), float(np.mean(known)) if known else None)
 
 
 def gap_words(values: Sequence[float | None] | None) -> str:

@@ -27,12 +27,17 @@ QUICK = Effort((0,), 2000, 2000, {}, _TAXI)
 STEP = 30
 """Of the grid of switch times, before they are refined."""
 
+ASKS = (
+    "No recorded episode is good as a whole, but parts of several are; or moves slip; or both. Does AETDICE, "
+    "with n chosen from the data, do better there than weighing whole episodes and than cloning?"
+)
+
 
 def study(quick: bool) -> Study:
     effort = QUICK if quick else FULL
     taxis = (taxi(name, effort) for name in TAXIS)
     mazes = (maze(name, effort, slip) for slip in (0.0, SLIP) for name in point_maze.MAZES)
-    return Study("stitching", (*taxis, *mazes))
+    return Study("stitching", (*taxis, *mazes), asks=ASKS)
 
 
 def taxi(name: str, effort: Effort) -> Table:

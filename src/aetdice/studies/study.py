@@ -7,7 +7,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from rich.console import RenderableType
 
 from aetdice.config import TrainingConfig
 from aetdice.data import Episodes, Transform, transform_episodes
@@ -15,6 +14,7 @@ from aetdice.envs import Environment
 from aetdice.evaluation import Policy, sample_returns_of
 from aetdice.evaluation.scores import score_returns
 from aetdice.objectives import Objective
+from aetdice.report.sheets import Sheet
 from aetdice.studies.parts import Part, Results
 
 SEED = 2026
@@ -128,8 +128,8 @@ class Table:
     """Whether ± is a 95 % interval of the mean, not the standard deviation over seeds."""
     trained: Callable[[Objective, Returns], Objective] = lambda objective, _: objective
     """What is trained in place of a row's objective, given the data's returns: the same in other units."""
-    tables: Callable[[Summary], list[RenderableType]] = lambda _: []
-    """Tables that only this one has."""
+    sheets: Callable[[Summary], list[Sheet]] = lambda _: []
+    """Sheets that only this one has."""
     figures: Callable[[Summary, Path], None] = lambda *_: None
 
 
@@ -137,14 +137,17 @@ class Probe(NamedTuple):
     """A part that fits into no table, and what shows its results."""
 
     part: Part
-    show: Callable[[Mapping[str, Any]], RenderableType]
+    show: Callable[[Mapping[str, Any]], Sheet]
 
 
 class Overview(NamedTuple):
     """What several parts show together."""
 
-    tables: list[RenderableType]
-    markdown: list[str]
+    sheets: list[Sheet]
+    notes: list[str]
+    """Sentences below them."""
+    answer: str = ""
+    """What they come to, in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +162,8 @@ class Study:
     parts: tuple[Part, ...] = ()
     """Parts that are shown together, by the overview."""
     overview: Callable[[Results], Overview] = lambda _: Overview([], [])
+    asks: str = ""
+    """What it is to find out."""
 
 
 def with_value_stage(config: TrainingConfig, steps: int, batch: int) -> TrainingConfig:

@@ -82,13 +82,25 @@ function strips(samples, index, width) {
   return [bottom + 26, bottomAxis(x, [left, right], bottom + 4, "", 0), marks];
 }
 
-/** One column's score at every stop of a slider; the one shown now is filled. */
+/** Shares of episodes in words and bars, one group of bars for each name. */
+function shares(names, series, width) {
+  const bar = 13, group = 22 + bar * series.length, left = 2, right = width - 58;
+  const groups = names.map((name, i) => sv("g", {},
+    sv("text", { class: "strong", x: left, y: i * group + 13 }, clip(name, Math.floor(width / 7))),
+    series.map(({ kind, label, found }, j) => found[name] !== undefined && sv("g", {}, titled(`${label}, ${name}: ${percent(found[name])}`),
+      sv("rect", { class: `fill-${kind}`, x: left, y: i * group + 18 + j * bar, width: Math.max(1, found[name] * (right - left)), height: bar - 3, rx: 2 }),
+      sv("text", { x: left + found[name] * (right - left) + 6, y: i * group + 27 + j * bar }, percent(found[name]))))));
+  return [names.length * group + 4, groups];
+}
+
+/** One column's score at every stop of a slider; the one shown now is filled, and diamonds are references. */
 function along(stops, width) {
   const height = 190, left = 46, right = width - 14, top = 12, bottom = height - 42;
-  const y = scale(extent(stops.flatMap(({ score }) => [score.value, score.low, score.high]), 0.1), [bottom, top]);
+  const y = scale(extent(stops.flatMap(({ score, reference }) => [score.value, score.low, score.high, reference]), 0.1), [bottom, top]);
   const x = (i) => (stops.length === 1 ? (left + right) / 2 : left + 12 + (i * (right - left - 24)) / (stops.length - 1));
   const every = Math.ceil(stops.length / Math.max(1, Math.floor((right - left) / 52)));
-  const marks = stops.map(({ label, score, current }, i) => sv("g", {}, titled(`${label}: ${score.text}`),
+  const marks = stops.map(({ label, score, reference, current }, i) => sv("g", {}, titled(`${label}: ${score.text}`),
+    Number.isFinite(reference) && shape("optimum", x(i), y(reference), 3.5, {}, titled(`${label}: best known ${show(reference)}`)),
     score.low !== undefined && sv("line", { class: "line-policy", x1: x(i), x2: x(i), y1: y(score.low), y2: y(score.high), "stroke-width": 3, opacity: 0.5 }),
     shape(current ? "policy" : "other", x(i), y(score.value), current ? 6.5 : 4.5),
     (i % every === 0 || current) && sv("text", { class: current ? "strong" : "", x: x(i), y: bottom + 18, "text-anchor": "middle" }, clip(label, 12))));

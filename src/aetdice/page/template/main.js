@@ -39,39 +39,24 @@ function stations() {
 function controls() {
   const found = stations(), nav = byId("controls");
   nav.hidden = !found.length;
+  nav.setAttribute("aria-label", "Trained policies");
   const key = found.map(({ name, labels }) => name + labels.length).join();
   if (nav.dataset.key !== key) {
     nav.dataset.key = key;
-    nav.replaceChildren(el("div", {}, found.map(({ name, labels }, i) => {
-      const slider = el("input", { type: "range", id: `slider-${i}`, min: 0, max: labels.length - 1, step: 1 });
-      slider.addEventListener("input", () => present(stations()[i].to(Number(slider.value))));
-      return el("div", { class: "control" }, el("label", { for: `slider-${i}` }, name), slider, el("output", { for: `slider-${i}` }));
-    }), el("p", { id: "selected", class: "note" })));
+    nav.replaceChildren(el("div", {}, found.map(({ name, labels }, i) => slider(`slider-${i}`, name, labels.length, (place) => present(stations()[i].to(place)))),
+      el("p", { id: "selected", class: "note" })));
   }
   const { run, selected } = page.policies[state.current];
   const settings = page.policies.some((each) => each.run === run && !each.selected);
   byId("selected").textContent = !settings ? "" : selected ? "This is the setting that was selected." : "Another setting was selected.";
-  found.forEach(({ labels, place }, i) => {
-    const slider = byId(`slider-${i}`);
-    slider.value = place;
-    slider.setAttribute("aria-valuetext", labels[place]);
-    slider.nextSibling.textContent = labels[place];
-  });
-}
-
-function put(section, ...parts) {
-  const found = parts.flat(Infinity).filter(Boolean);
-  byId(`${section}-body`).replaceChildren(...found);
-  byId(section).hidden = !found.length;
+  found.forEach(({ labels, place }, i) => slide(byId(`slider-${i}`), place, labels[place]));
 }
 
 function present(index) {
   state.current = index;
   const policy = page.policies[index], run = page.runs[policy.run];
   controls();
-  const badge = byId("badge");
-  badge.className = `badge ${policy.trusted ? "good" : "bad"}`;
-  badge.textContent = policy.trusted ? "✓ Trusted" : "! Not trusted";
+  badge(policy.trusted, policy.trusted ? "Trusted" : "Not trusted");
   byId("answer").textContent = policy.answer;
   const [first] = stations();
   const stops = first ? first.labels.map((label, place) => ({ label, index: first.to(place), current: place === first.place })) : [];
@@ -84,7 +69,5 @@ function present(index) {
   put("provenance", provenanceOf(run));
 }
 
-byId("names").textContent = `aetdice report of ${page.names}`;
-byId("title").textContent = page.title;
-byId("footer").textContent = `Made ${page.made} by aetdice ${page.version}. This file holds all that it shows, and asks nothing of any network.`;
+frame(page);
 present(find(0, page.runs[0].selected[0]));

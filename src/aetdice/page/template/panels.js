@@ -2,7 +2,6 @@
 
 const legend = (kinds) => el("ul", { class: "legend" }, kinds.map(([kind, words]) => el("li", {}, el("span", { class: `mark ${kind}`, "aria-hidden": "true" }), words)));
 const facts = (pairs) => el("dl", {}, pairs.map(([name, words]) => [el("dt", {}, name), el("dd", {}, words)]));
-const scrolling = (label, table) => el("div", { class: "scroll", role: "region", "aria-label": label, tabindex: "0" }, table);
 
 function asked(page, policy) {
   const { name, formula: symbols, words, utility, aggregation, fair } = policy.objective;
@@ -19,32 +18,16 @@ function attained(page, policy, order) {
   return [el("h3", {}, `J under ${policy.objective.name}`), picture, el("div", { class: "block" }, scores(page, policy, order))];
 }
 
-/** The table of scores; its headings sort it. */
+/** The table of scores; `order` outlives the policy that is shown. */
 function scores(page, policy, order) {
   const levels = [...new Set(policy.rows.flatMap(({ scores }) => Object.values(scores).map(({ level }) => level)).filter(Boolean))];
   const caption = `In the data's own reward units, larger is better. In brackets ${levels.map(percent).join(" and ")} intervals. A heading sorts.`;
-  const body = el("tbody");
-  const arrange = () => {
-    const sign = order.up ? 1 : -1;
-    const value = (row) => row.scores[order.by]?.value;
-    const rows = order.by === null ? policy.rows : [...policy.rows].sort((a, b) =>
-      (value(a) === undefined) - (value(b) === undefined) || sign * (value(a) - value(b)));
-    body.replaceChildren(...rows.map((row) => el("tr", { class: row.kind },
-      el("th", { scope: "row" }, el("span", { class: `mark ${row.kind}`, "aria-hidden": "true" }), row.label, row.note && el("span", { class: "table-note" }, row.note)),
-      page.columns.map(([name]) => el("td", {}, row.scores[name]?.text ?? "–")))));
-    for (const head of heads) head.setAttribute("aria-sort", head.dataset.name !== order.by ? "none" : order.up ? "ascending" : "descending");
-  };
-  const heads = page.columns.map(([name, words]) => {
-    const button = el("button", { type: "button" }, words);
-    button.addEventListener("click", () => {
-      order.up = order.by === name && !order.up;
-      order.by = name;
-      arrange();
-    });
-    return el("th", { scope: "col", "data-name": name }, button);
-  });
-  arrange();
-  return [el("p", { class: "note" }, caption), scrolling("Scores", el("table", { id: "scores" }, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "What"), heads)), body))];
+  const lines = policy.rows.map(({ kind, label, note, scores }) => ({
+    class: kind,
+    head: [el("span", { class: `mark ${kind}`, "aria-hidden": "true" }), label, note && el("span", { class: "table-note" }, note)],
+    cells: page.columns.map(([name]) => ({ value: scores[name]?.value, content: scores[name]?.text ?? "–" })),
+  }));
+  return [el("p", { class: "note" }, caption), sortable("Scores", "What", page.columns, lines, order, { id: "scores" })];
 }
 
 function returnsOf(page, policy, run) {

@@ -11,9 +11,14 @@ from aetdice.studies.strangers.report import overview
 from aetdice.studies.strangers.suite import FULL, QUICK, left_out, part_of, problems
 from aetdice.studies.study import Study
 
+ASKS = (
+    "How much of the gap between cloning and the best known does training close with nothing set, on "
+    "problems that no setting was tuned on? And is its verdict to be believed?"
+)
+
 
 def study(quick: bool) -> Study:
     """Quick: one seed."""
     effort = QUICK if quick else FULL
     parts = tuple(part_of(problem, effort) for problem in problems())
-    return Study("strangers", (), parts=parts, overview=partial(overview, notes=left_out()))
+    return Study("strangers", (), parts=parts, overview=partial(overview, notes=left_out()), asks=ASKS)
