@@ -37,6 +37,7 @@ def test_good_signs_are_trusted(known):
         (DUAL | PLAYED, {"noise": 0.2}, "20% of what a step does is chance"),
         (DUAL | PLAYED, {"cloning_shortfall": 0.4}, "CLONING FAILED"),
         (WHOLE | PLAYED, {"effective_episodes": 3.0}, "COLLAPSED onto 3.0 episodes"),
+        (WHOLE | PLAYED, {"episodes": 60}, "from FEW, 60"),
         (WHOLE | PLAYED, {"stochastic_share": 0.3}, "REWARD LUCK"),
         (WHOLE | PLAYED, {"model_unknown": 0.3}, "LEAVES THE DATA"),
         (WHOLE | PLAYED, {"model_value": 4.9}, "NO BETTER than the data"),

@@ -22,6 +22,8 @@ MOST_UNKNOWN = 0.15
 """Of a policy's steps in the recorded model, that nothing like them was recorded."""
 MOST_LOST = 0.3
 """Of what is possible over the data, that the policy does not attain in the recorded model."""
+LEAST_RECORDED = 100
+"""Episodes to choose whole ones from: among fewer there is hardly one that shows what is possible."""
 MOST_SHORTFALL = 0.25
 """By which cloning's actions may be further from those taken than nearest neighbours' are, relatively."""
 
@@ -92,6 +94,9 @@ def _episodes(diagnostics: Diagnostics, hint: str) -> Findings:
         if count >= LEAST_EPISODES
         else (False, f"The weights have COLLAPSED onto {count:.1f} episodes; use {hint}.")
     ]
+    if (recorded := diagnostics.get("episodes", LEAST_RECORDED)) < LEAST_RECORDED:
+        words = f"They were chosen from FEW, {recorded}, so that better ones may be possible: record more."
+        findings.append((False, words))
     if joined := diagnostics.get("joined_share"):
         findings.append((True, f"{joined:.0%} of the weight is of episodes joined from parts of others."))
     if chance > MOST_CHANCE:
