@@ -1,6 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+unexport PYTHONDONTWRITEBYTECODE  # the many processes of a check would each compile every module anew
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: install demo docs static check test tests test-all format lock clean

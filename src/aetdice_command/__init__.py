@@ -8,6 +8,8 @@ import threading
 import time
 from typing import Any
 
+from aetdice_command.cache import keep_programs
+
 MOMENT = 0.2
 """Seconds in which a callback has returned."""
 
@@ -16,6 +18,7 @@ def main() -> None:
     """Run the command line."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where a shell has it ignored
         signal.signal(signal.SIGINT, stop)
+    keep_programs()
     from aetdice.cli import main as run
 
     run()
