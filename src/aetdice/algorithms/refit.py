@@ -25,6 +25,8 @@ from aetdice.objectives import in_float64
 
 TOLERANCE = 1e-7
 MAX_STEPS = 60
+SCALE = np.ones((1, 1), np.float32)
+"""Of the network's own output, before it is refitted."""
 SPOOLED = 1 << 17
 """Steps that Newton's method looks at together where they stay on disk."""
 
@@ -34,7 +36,8 @@ def refit(
 ) -> DualState:
     """The averaged ν with its best constants and scale or last `layer`, and the slack that goes with it."""
     last = state.average.net.weights[-1]
-    own, readout = (last, jnp.eye(last.shape[0])) if layer else (jnp.ones((1, 1)), last)
+    own = np.asarray(last) if layer else SCALE
+    readout = jnp.asarray(np.eye(last.shape[0], dtype=np.float32)) if layer else last
     return _refitted(state, hyper, own, readout, _linear_dual(state.average, readout, hyper, data, setting))
 
 
@@ -84,7 +87,7 @@ def refit_stored(state: DualState, hyper: DiceHyper, stored: StoredSteps, settin
     dual = PartedDual(
         load, initial, mean, zero, hyper.objective.aggregation, setting.divergence, setting.flow
     )
-    return _refitted(state, hyper, jnp.ones((1, 1)), readout, dual)
+    return _refitted(state, hyper, SCALE, readout, dual)
 
 
 @eqx.filter_jit
@@ -99,13 +102,14 @@ def _weighed(
 def _refitted(
     state: DualState,
     hyper: DiceHyper,
-    own: Float[Array, "f 1"],
+    own: Float[np.ndarray, "f 1"],
     readout: Float[Array, "h f"],
     dual: LinearDual | PartedDual,
 ) -> DualState:
     """The best weights of what is read out, `own` at first, and constants."""
     nu = state.average
-    start = np.concatenate([own[:, 0], nu.net.biases[-1] + nu.offsets]).astype(np.float64)
+    constants = np.asarray(nu.net.biases[-1]) + np.asarray(nu.offsets)
+    start = np.concatenate([own[:, 0], constants]).astype(np.float64)
     point = minimise_dual(
         dual,
         float(hyper.beta),
@@ -119,7 +123,7 @@ def _refitted(
     refitted = eqx.tree_at(
         lambda n: (n.net.weights[-1], n.net.biases[-1], n.offsets),
         nu,
-        (readout @ jnp.asarray(best)[:, None], jnp.zeros(1), jnp.asarray(offsets)),
+        tuple(map(jnp.asarray, (np.asarray(readout) @ best[:, None], np.zeros(1, np.float32), offsets))),
     )
     return state._replace(average=refitted, slack=jnp.asarray(point.slack, jnp.float32))
 
@@ -154,7 +158,7 @@ def _initial(
 ) -> Float[np.ndarray, " p"]:
     """E[φ(s̃_0)], the indicators of the constants included."""
     first = np.asarray(data.initial)
-    features = np.asarray(here.reshape(-1, here.shape[-1])[data.initial], np.float64)
+    features = np.asarray(here).reshape(-1, here.shape[-1])[first].astype(np.float64)
     return np.concatenate([features.mean(axis=0), np.bincount(now[first], minlength=constants) / first.size])
 
 

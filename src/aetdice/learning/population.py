@@ -33,7 +33,9 @@ def _jit(function: F) -> F:
 
 def stack(members: Sequence[T]) -> T:
     """Members side by side along a first axis, in float32 and int32."""
-    return jax.tree.map(lambda *leaves: jnp.asarray(np.stack([_compact(leaf) for leaf in leaves])), *members)
+    return jax.device_put(
+        jax.tree.map(lambda *leaves: np.stack([_compact(leaf) for leaf in leaves]), *members)
+    )
 
 
 def member(population: T, index: int) -> T:

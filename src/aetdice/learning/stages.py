@@ -129,16 +129,21 @@ def _value_stage(
 ) -> TrainingState:
     algorithm, hypers, total = setup.algorithm, setup.hypers, setup.algorithm.steps
     while (step := int(state.value_step)) < total:
-        steps = jnp.arange(step, min(step + setup.config.trainer.chunk, total))
+        steps, reached = _steps(step, min(step + setup.config.trainer.chunk, total))
         with jax.default_matmul_precision(setup.config.trainer.precision):
             values = source.train_values(state.values, steps)
-        state = state._replace(values=values, value_step=steps[-1] + 1)
+        state = state._replace(values=values, value_step=reached)
         metrics = jax.tree.map(np.asarray, value_metrics(algorithm, values, hypers, setup.probe))
         done = int(state.value_step)
         _check_finite(metrics, done, f"{algorithm.hints.closer} or " if algorithm.hints else "")
         each = {name: entries.tolist() for name, entries in metrics.items()}
         checkpointing.after("values", done, total, state, each)
     return state
+
+
+def _steps(begin: int, end: int) -> tuple[Int[jax.Array, " chunk"], Int[jax.Array, ""]]:
+    """The numbers of a chunk's updates, and how many there have been after it."""
+    return jnp.asarray(np.arange(begin, end, dtype=np.int32)), jnp.asarray(end, jnp.int32)
 
 
 def _check_finite(metrics: dict[str, Float[np.ndarray, "members ..."]], step: int, hint: str = "") -> None:
@@ -187,10 +192,10 @@ def _cloning_stage(
     warm = round(extraction.warm_up * total)
     while (step := int(state.cloning_step)) < total:
         until = warm if step < warm else total
-        steps = jnp.arange(step, min(step + setup.config.trainer.chunk, until))
+        steps, reached = _steps(step, min(step + setup.config.trainer.chunk, until))
         with jax.default_matmul_precision(setup.config.trainer.precision):
             policies = source.train_policies(state.policies, weights, steps, until, plain=step < warm)
-        state = state._replace(policies=policies, cloning_step=steps[-1] + 1)
+        state = state._replace(policies=policies, cloning_step=reached)
         fit = np.asarray(fit_of_policies(policies, setup.probe))
         done = int(state.cloning_step)
         _check_finite({"log_likelihood": fit}, done)

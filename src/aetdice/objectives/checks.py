@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -58,10 +59,14 @@ def _check_shapes(objective: Objective, example: Float[np.ndarray, " m"]) -> Non
 
 def _check_indices(function: Callable[[Array], Array], example: Float[np.ndarray, " size"]) -> None:
     """JAX clamps an index beyond the last entry; a user's `r[7]` of two returns is a mistake."""
-    checked = checkify.checkify(lambda x: function(x), errors=checkify.index_checks)
-    error = checked(jnp.asarray(example, dtype=float))[0].get()
+    error = _index_error(function, jnp.asarray(example.astype(np.float32))).get()
     if error:
         raise IndexError(error.splitlines()[0])
+
+
+@eqx.filter_jit
+def _index_error(function: Callable[[Array], Array], example: Array) -> checkify.Error:
+    return checkify.checkify(lambda x: function(x), errors=checkify.index_checks)(example)[0]
 
 
 def _segments(corners: Float[np.ndarray, "2 size"]) -> Float[np.ndarray, "segments points size"]:
