@@ -19,6 +19,7 @@ FLAGS = [
     "--xla_backend_optimization_level=0",
     "--xla_llvm_disable_expensive_passes=true",
     "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",  # each worker has one core
 ]
 if platform.machine() in ("x86_64", "AMD64"):
     # Unoptimised code computes a number twice, once with fused multiply-add: then x != x.

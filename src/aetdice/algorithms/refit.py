@@ -49,8 +49,8 @@ def refit_stored(state: DualState, hyper: DiceHyper, stored: StoredSteps, settin
     spool = temporary((stored.count, 5 + objectives), np.float32)
     for part, steps in stored.blocks():
         here, there = (f.reshape(-1)[: steps.count] for f in _features(nu, steps, readout))
-        mass, rewards = _weighed(hyper, steps, setting)
-        columns = (here, there, steps.time, steps.follows, mass, *rewards.T)
+        mass, follows, rewards = _weighed(hyper, steps, setting)
+        columns = (here, there, steps.time, follows, mass, *np.asarray(rewards).T)
         spool[part] = np.stack([np.asarray(column, np.float32) for column in columns], axis=1)
         release(spool)
     entering = [
@@ -93,10 +93,10 @@ def refit_stored(state: DualState, hyper: DiceHyper, stored: StoredSteps, settin
 @eqx.filter_jit
 def _weighed(
     hyper: DiceHyper, steps: Steps, setting: DualSetting
-) -> tuple[Float[Array, " steps"], Float[Array, "steps n"]]:
-    """d^D and r̃ of every step."""
+) -> tuple[Float[Array, " steps"], Float[Array, " steps"], Float[Array, "steps n"]]:
+    """d^D of every step, how likely anything follows it, and its r̃."""
     rewards = step_rewards(hyper.objective.utility, steps, setting.terminal_reward)
-    return setting.flow.transition_weights(steps.weight, steps.count), rewards
+    return setting.flow.transition_weights(steps.weight, steps.count), steps.follows, rewards
 
 
 def _refitted(
@@ -123,9 +123,9 @@ def _refitted(
     refitted = eqx.tree_at(
         lambda n: (n.net.weights[-1], n.net.biases[-1], n.offsets),
         nu,
-        tuple(map(jnp.asarray, (np.asarray(readout) @ best[:, None], np.zeros(1, np.float32), offsets))),
+        jax.device_put((np.asarray(readout) @ best[:, None], np.zeros(1, np.float32), offsets)),
     )
-    return state._replace(average=refitted, slack=jnp.asarray(point.slack, jnp.float32))
+    return state._replace(average=refitted, slack=jax.device_put(point.slack.astype(np.float32)))
 
 
 def _linear_dual(
@@ -136,15 +136,11 @@ def _linear_dual(
     here, there = _features(nu, data.steps, readout)
     discount, time = float(setting.flow.discount), np.asarray(data.steps.time)
     now, then = (np.minimum(t, constants - 1) for t in (time, time + 1))
-    rewards = np.asarray(
-        step_rewards(hyper.objective.utility, data.steps, setting.terminal_reward), np.float64
-    )
+    mass, follows, rewards = (np.asarray(each, np.float64) for each in _weighed(hyper, data.steps, setting))
     return LinearDual(
-        differences=TimedDifferences(
-            here, there, now, then, discount * np.asarray(data.steps.follows, np.float64), constants
-        ),
+        differences=TimedDifferences(here, there, now, then, discount * follows, constants),
         initial=_initial(here, data, now, constants),
-        mass=np.asarray(setting.flow.transition_weights(data.steps.weight, data.steps.count), np.float64),
+        mass=mass,
         rewards=float(setting.flow.reward_scale) * rewards,
         zero_utility=in_float64(hyper.objective.utility)(np.zeros(data.steps.accrued.shape[1])),
         aggregation=hyper.objective.aggregation,

@@ -177,4 +177,4 @@ def _successors(outcomes: Outcomes, time: Int[np.ndarray, " steps"], horizon: in
 def _compact(values: Shaped[np.ndarray, "..."]) -> Array:
     """Converted on the host, where nothing is compiled."""
     integer = np.issubdtype(values.dtype, np.integer)
-    return jnp.asarray(values.astype(np.int32 if integer else np.float32, copy=False))
+    return jax.device_put(values.astype(np.int32 if integer else np.float32, copy=False))

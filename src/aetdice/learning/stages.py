@@ -143,7 +143,7 @@ def _value_stage(
 
 def _steps(begin: int, end: int) -> tuple[Int[jax.Array, " chunk"], Int[jax.Array, ""]]:
     """The numbers of a chunk's updates, and how many there have been after it."""
-    return jnp.asarray(np.arange(begin, end, dtype=np.int32)), jnp.asarray(end, jnp.int32)
+    return jax.device_put((np.arange(begin, end, dtype=np.int32), np.int32(end)))
 
 
 def _check_finite(metrics: dict[str, Float[np.ndarray, "members ..."]], step: int, hint: str = "") -> None:
