@@ -105,7 +105,7 @@ def time_to_quality(effort: str) -> dict[str, Any]:
     trained = time.perf_counter()
     learned, twin = aetdice.evaluate(run, env, episodes=EPISODES)
     optimum = aetdice.solve(aetdice.TabularMOMDP.from_environment(env), aetdice.esr()).value
-    gap = (learned.score.value - twin.score.value) / (optimum - twin.score.value)
+    gap = (learned.score - twin.score) / (optimum - twin.score)
     return {
         "effort": effort,
         "seconds": round(trained - loaded, 1),

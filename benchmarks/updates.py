@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from aetdice import Episodes, TrainingConfig
+from aetdice.algorithms import Weighing
 from aetdice.algorithms.sampling import SampleWeights
 from aetdice.learning.extraction import sample_weights_for
 from aetdice.learning.inputs import encoder_for, head_for, onto_device
@@ -46,7 +47,7 @@ def timed_updates(
     encoder, head = encoder_for(dataset, horizon, learner, config.network), head_for(dataset, config.network)
     choice = {"objective": esr(threshold=0.01), "learning_rate": 3e-4, **learner.sweeps}
     hypers, seeds = stack([hyper_of(choice, learner)] * members), jnp.arange(members)
-    plain = sample_weights_for([data.steps.weight], 0, data, config)
+    plain = sample_weights_for([Weighing(data.behaviour, {})], 0, data, config)
     weights = SampleWeights(jnp.repeat(plain.cdf, members, axis=0), None)
     rates = jnp.full(members, 3e-4)
     with jax.default_matmul_precision(config.trainer.precision):
