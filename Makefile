@@ -1,9 +1,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+PEERS := build/peers
+RESULT := $(if $(QUICK),build/bench.json,benchmarks/results/bench_cpu.json)
+unexport PYTHONDONTWRITEBYTECODE  # the many processes of a check would each compile every module anew
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: install demo docs static check test tests test-all format lock clean
+.PHONY: install demo docs static check test tests test-all bench format lock clean
 
 install: $(INSTALLED)
 
@@ -36,6 +39,12 @@ tests: install
 
 test-all: static
 	$(PYTEST)
+
+bench: install  # a quarter of an hour; QUICK=1: three minutes. d3rlpy is measured beside us where it installs
+	-test -e $(PEERS)/.installed || { $(PYTHON) -m venv $(PEERS) && $(PEERS)/bin/python -m pip install --quiet \
+		--extra-index-url https://download.pytorch.org/whl/cpu d3rlpy && touch $(PEERS)/.installed; }
+	$(BIN)/python benchmarks/bench.py --peer $(PEERS)/bin/python $(if $(QUICK),--quick) --out $(RESULT)
+	$(if $(QUICK),,$(BIN)/python docs/figures/speed.py)
 
 format: install
 	$(BIN)/ruff format .

@@ -14,26 +14,19 @@ import argparse
 import datetime
 import json
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from rich.console import Console
+from updates import timed_updates
 
-from aetdice.algorithms.sampling import SampleWeights
 from aetdice.config import TrainingConfig
 from aetdice.envs import point_maze_2obj
 from aetdice.envs.point_maze.collection import collect_point_maze
 from aetdice.files import versions, write_json
-from aetdice.learning.extraction import sample_weights_for
-from aetdice.learning.inputs import encoder_for, head_for, onto_device
-from aetdice.learning.population import stack, start_policies, start_values, train_policies, train_values
-from aetdice.learning.setup import algorithm_for, hyper_of, readable
-from aetdice.objectives import esr
+from aetdice.learning.setup import readable
 from aetdice.report.tables import columns
 from aetdice.studies.parts import code_commit
 
@@ -108,42 +101,14 @@ def _cases(arguments: argparse.Namespace) -> list[tuple[str, Any, Any, int]]:
 def _measure(
     dataset: Any, algorithm: str, config: TrainingConfig, members: int, steps: int
 ) -> dict[str, float]:
-    horizon = int(dataset.lengths.max())
-    learner = algorithm_for(algorithm, horizon, config)
-    data = onto_device(dataset, horizon, learner)
-    encoder, head = encoder_for(dataset, horizon, learner, config.network), head_for(dataset, config.network)
-    objective = esr(threshold=0.01)
-    choice = {"objective": objective, "learning_rate": 3e-4, **learner.sweeps}
-    hypers, seeds = stack([hyper_of(choice, learner)] * members), jnp.arange(members)
-    plain = sample_weights_for([data.steps.weight], 0, data, config)
-    weights = SampleWeights(jnp.repeat(plain.cdf, members, axis=0), None)
-    rates = jnp.full(members, 3e-4)
-    with jax.default_matmul_precision(config.trainer.precision):
-        values = start_values(learner, encoder, hypers, seeds, data)
-        policies = start_policies(encoder, head, config.network.hidden, seeds)
-        value = _seconds(lambda s, k: train_values(learner, s, hypers, seeds, data, k), values, steps)
-        policy = _seconds(
-            lambda s, k: train_policies(s, weights, rates, seeds, data, k, config.extraction),
-            policies,
-            steps,
-        )
-    together = [members / (a + b) for a, b in zip(value, policy, strict=True)]
+    found = timed_updates(dataset, algorithm, config, members, chunk=steps, chunks=CHUNKS)
+    together = [members / (a + b) for a, b in zip(found.value, found.cloning, strict=True)]
     return {
         "policy_steps": max(together),
         "policy_steps_median": float(np.median(together)),
-        "value_steps": members / min(value),
-        "cloning_steps": members / min(policy),
+        "value_steps": members / min(found.value),
+        "cloning_steps": members / min(found.cloning),
     }
-
-
-def _seconds(update: Callable[[Any, Any], Any], state: Any, steps: int) -> list[float]:
-    """Seconds per update, chunk by chunk, the first (compilation) left out."""
-    found = []
-    for chunk in range(CHUNKS + 1):
-        started = time.perf_counter()
-        state = jax.block_until_ready(update(state, jnp.arange(chunk * steps, (chunk + 1) * steps)))
-        found.append((time.perf_counter() - started) / steps)
-    return found[1:]
 
 
 def _peer(arguments: argparse.Namespace) -> dict[str, Any]:

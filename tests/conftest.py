@@ -5,6 +5,7 @@ compile them quickly rather than well, and to keep them for the other worker and
 """
 
 import ctypes
+import functools
 import gc
 import math
 import os
@@ -18,6 +19,7 @@ FLAGS = [
     "--xla_backend_optimization_level=0",
     "--xla_llvm_disable_expensive_passes=true",
     "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",  # each worker has one core
 ]
 if platform.machine() in ("x86_64", "AMD64"):
     # Unoptimised code computes a number twice, once with fused multiply-add: then x != x.
@@ -36,8 +38,9 @@ settings.register_profile("check", deadline=None, max_examples=10, derandomize=T
 settings.register_profile("test", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
-ENOUGH = 2e9
-"""Bytes: a program that is forgotten is traced and lowered again, which costs more than it weighs."""
+LEAST, SHARE = 2e9, 0.25
+"""Bytes that a process may take in any case, and its share of the machine's: a program that is forgotten
+is traced and lowered again, which costs more than it weighs."""
 SLOWEST_FIRST = ("studies", "docs", "consumer", "probes", "faults", "contracts", "environments", "oracles")
 """Folders of tests: whole files go to one worker, so the long ones must not come last."""
 
@@ -74,12 +77,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Compiled programs are kept in memory while they are few; within a module, a little longer."""
     within = nextitem is not None and nextitem.path == item.path
-    if memory() < (1.25 * ENOUGH if within else ENOUGH):
+    if memory() < (1.25 * enough() if within else enough()):
         return
     jax.clear_caches()
     gc.collect()
     if sys.platform == "linux":
         ctypes.CDLL(None).malloc_trim(0)  # what is free within the process goes back to the system
+
+
+@functools.cache
+def enough() -> float:
+    """Bytes above which compiled programs are forgotten."""
+    known = hasattr(os, "sysconf") and {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= os.sysconf_names.keys()
+    return max(LEAST, SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) if known else LEAST
 
 
 def memory() -> float:

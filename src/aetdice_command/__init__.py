@@ -9,6 +9,8 @@ import threading
 import time
 from typing import Any
 
+from aetdice_command.cache import keep_programs
+
 MOMENT = 0.2
 """Seconds in which a callback has returned."""
 
@@ -16,6 +18,7 @@ MOMENT = 0.2
 def main() -> None:
     """Run the command line."""
     stop_at_once()
+    keep_programs()
     from aetdice.cli import main as run
 
     run()

@@ -25,6 +25,8 @@ from aetdice.objectives import in_float64
 
 TOLERANCE = 1e-7
 MAX_STEPS = 60
+SCALE = np.ones((1, 1), np.float32)
+"""Of the network's own output, before it is refitted."""
 SPOOLED = 1 << 17
 """Steps that Newton's method looks at together where they stay on disk."""
 
@@ -34,7 +36,8 @@ def refit(
 ) -> DualState:
     """The averaged ν with its best constants and scale or last `layer`, and the slack that goes with it."""
     last = state.average.net.weights[-1]
-    own, readout = (last, jnp.eye(last.shape[0])) if layer else (jnp.ones((1, 1)), last)
+    own = np.asarray(last) if layer else SCALE
+    readout = jnp.asarray(np.eye(last.shape[0], dtype=np.float32)) if layer else last
     return _refitted(state, hyper, own, readout, _linear_dual(state.average, readout, hyper, data, setting))
 
 
@@ -46,8 +49,8 @@ def refit_stored(state: DualState, hyper: DiceHyper, stored: StoredSteps, settin
     spool = temporary((stored.count, 5 + objectives), np.float32)
     for part, steps in stored.blocks():
         here, there = (f.reshape(-1)[: steps.count] for f in _features(nu, steps, readout))
-        mass, rewards = _weighed(hyper, steps, setting)
-        columns = (here, there, steps.time, steps.follows, mass, *rewards.T)
+        mass, follows, rewards = _weighed(hyper, steps, setting)
+        columns = (here, there, steps.time, follows, mass, *np.asarray(rewards).T)
         spool[part] = np.stack([np.asarray(column, np.float32) for column in columns], axis=1)
         release(spool)
     entering = [
@@ -84,28 +87,29 @@ def refit_stored(state: DualState, hyper: DiceHyper, stored: StoredSteps, settin
     dual = PartedDual(
         load, initial, mean, zero, hyper.objective.aggregation, setting.divergence, setting.flow
     )
-    return _refitted(state, hyper, jnp.ones((1, 1)), readout, dual)
+    return _refitted(state, hyper, SCALE, readout, dual)
 
 
 @eqx.filter_jit
 def _weighed(
     hyper: DiceHyper, steps: Steps, setting: DualSetting
-) -> tuple[Float[Array, " steps"], Float[Array, "steps n"]]:
-    """d^D and r̃ of every step."""
+) -> tuple[Float[Array, " steps"], Float[Array, " steps"], Float[Array, "steps n"]]:
+    """d^D of every step, how likely anything follows it, and its r̃."""
     rewards = step_rewards(hyper.objective.utility, steps, setting.terminal_reward)
-    return setting.flow.transition_weights(steps.weight, steps.count), rewards
+    return setting.flow.transition_weights(steps.weight, steps.count), steps.follows, rewards
 
 
 def _refitted(
     state: DualState,
     hyper: DiceHyper,
-    own: Float[Array, "f 1"],
+    own: Float[np.ndarray, "f 1"],
     readout: Float[Array, "h f"],
     dual: LinearDual | PartedDual,
 ) -> DualState:
     """The best weights of what is read out, `own` at first, and constants."""
     nu = state.average
-    start = np.concatenate([own[:, 0], nu.net.biases[-1] + nu.offsets]).astype(np.float64)
+    constants = np.asarray(nu.net.biases[-1]) + np.asarray(nu.offsets)
+    start = np.concatenate([own[:, 0], constants]).astype(np.float64)
     point = minimise_dual(
         dual,
         float(hyper.beta),
@@ -119,9 +123,9 @@ def _refitted(
     refitted = eqx.tree_at(
         lambda n: (n.net.weights[-1], n.net.biases[-1], n.offsets),
         nu,
-        (readout @ jnp.asarray(best)[:, None], jnp.zeros(1), jnp.asarray(offsets)),
+        jax.device_put((np.asarray(readout) @ best[:, None], np.zeros(1, np.float32), offsets)),
     )
-    return state._replace(average=refitted, slack=jnp.asarray(point.slack, jnp.float32))
+    return state._replace(average=refitted, slack=jax.device_put(point.slack.astype(np.float32)))
 
 
 def _linear_dual(
@@ -132,15 +136,11 @@ def _linear_dual(
     here, there = _features(nu, data.steps, readout)
     discount, time = float(setting.flow.discount), np.asarray(data.steps.time)
     now, then = (np.minimum(t, constants - 1) for t in (time, time + 1))
-    rewards = np.asarray(
-        step_rewards(hyper.objective.utility, data.steps, setting.terminal_reward), np.float64
-    )
+    mass, follows, rewards = (np.asarray(each, np.float64) for each in _weighed(hyper, data.steps, setting))
     return LinearDual(
-        differences=TimedDifferences(
-            here, there, now, then, discount * np.asarray(data.steps.follows, np.float64), constants
-        ),
+        differences=TimedDifferences(here, there, now, then, discount * follows, constants),
         initial=_initial(here, data, now, constants),
-        mass=np.asarray(setting.flow.transition_weights(data.steps.weight, data.steps.count), np.float64),
+        mass=mass,
         rewards=float(setting.flow.reward_scale) * rewards,
         zero_utility=in_float64(hyper.objective.utility)(np.zeros(data.steps.accrued.shape[1])),
         aggregation=hyper.objective.aggregation,
@@ -154,7 +154,7 @@ def _initial(
 ) -> Float[np.ndarray, " p"]:
     """E[φ(s̃_0)], the indicators of the constants included."""
     first = np.asarray(data.initial)
-    features = np.asarray(here.reshape(-1, here.shape[-1])[data.initial], np.float64)
+    features = np.asarray(here).reshape(-1, here.shape[-1])[first].astype(np.float64)
     return np.concatenate([features.mean(axis=0), np.bincount(now[first], minlength=constants) / first.size])
 
 

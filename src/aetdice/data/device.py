@@ -175,5 +175,6 @@ def _successors(outcomes: Outcomes, time: Int[np.ndarray, " steps"], horizon: in
 
 
 def _compact(values: Shaped[np.ndarray, "..."]) -> Array:
+    """Converted on the host, where nothing is compiled."""
     integer = np.issubdtype(values.dtype, np.integer)
-    return jnp.asarray(values, jnp.int32 if integer else jnp.float32)
+    return jax.device_put(values.astype(np.int32 if integer else np.float32, copy=False))

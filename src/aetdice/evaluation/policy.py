@@ -18,7 +18,7 @@ from aetdice.data import Coding, Transform, coding_from, transform_from
 from aetdice.errors import InputError
 from aetdice.evaluation.acting import VectorPolicy, draw_courses, sample_actions
 from aetdice.files import read_arrays, write_arrays
-from aetdice.networks import Categorical, Encoder, GaussianMixture, Perceptron, PolicyHead, PolicyNetwork
+from aetdice.networks import Categorical, Encoder, GaussianMixture, PolicyHead, PolicyNetwork
 from aetdice.objectives import Objective, objective_from
 from aetdice_runner.checks import numbers
 
@@ -241,7 +241,7 @@ def _rebuild(arrays: dict[str, Shaped[np.ndarray, "..."]], description: dict[str
     blank = eqx.filter_eval_shape(make, jax.random.key(0))
     if [leaf.shape for leaf in jax.tree.leaves(blank.net)] != [leaf.shape for leaf in (*weights, *biases)]:
         raise ValueError("its layers do not fit its encoder")
-    net = eqx.tree_at(
-        lambda p: (p.weights, p.biases), Perceptron(sizes, jax.random.key(0)), (weights, biases)
+    net = eqx.tree_at(lambda p: (p.weights, p.biases), blank.net, (weights, biases))
+    return eqx.tree_at(
+        lambda p: (p.encoder, p.head, p.net, p.courses), blank, (encoder, head, net, courses / courses.sum())
     )
-    return eqx.tree_at(lambda p: (p.net, p.courses), make(jax.random.key(0)), (net, courses / courses.sum()))

@@ -113,9 +113,10 @@ def smooth(aggregation: Aggregation) -> SmoothFunction:
 
 
 def _payoffs(space: AugmentedSpace, objective: Objective) -> list[Float[np.ndarray, "_ n"]]:
-    """F(R) of the final states of every layer."""
-    evaluate = in_float64(eqx.filter_vmap(objective.utility))
-    return [np.asarray(evaluate(layer.accrued[layer.final])) for layer in space.layers]
+    """F(R) of the final states of every layer; of all at once, which is one program instead of many."""
+    returns = [layer.accrued[layer.final] for layer in space.layers]
+    utilities = np.asarray(in_float64(eqx.filter_vmap(objective.utility))(np.concatenate(returns)))
+    return np.split(utilities, np.cumsum([len(each) for each in returns])[:-1])
 
 
 def _best_response(

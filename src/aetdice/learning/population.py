@@ -6,7 +6,8 @@ from typing import Any, TypeVar, cast
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, UInt32
+import numpy as np
+from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, Shaped, UInt32
 
 from aetdice.algorithms.base import Algorithm
 from aetdice.algorithms.cloning import CloningState, cloning_loss, init_cloning, update_cloning
@@ -32,17 +33,27 @@ def _jit(function: F) -> F:
 
 def stack(members: Sequence[T]) -> T:
     """Members side by side along a first axis, in float32 and int32."""
-    return jax.tree.map(lambda *leaves: jnp.stack([_compact(leaf) for leaf in leaves]), *members)
+    return jax.device_put(
+        jax.tree.map(lambda *leaves: np.stack([_compact(leaf) for leaf in leaves]), *members)
+    )
 
 
 def member(population: T, index: int) -> T:
     """One member of a population."""
-    return jax.tree.map(lambda leaf: leaf[index] if eqx.is_array(leaf) else leaf, population)
+    arrays, rest = eqx.partition(population, eqx.is_array)
+    return eqx.combine(_entries(arrays, index), rest)
 
 
-def _compact(leaf: Any) -> Array:
-    array = jnp.asarray(leaf)
-    return array.astype(jnp.float32) if jnp.issubdtype(array.dtype, jnp.floating) else array
+@jax.jit
+def _entries(arrays: T, index: int) -> T:
+    """One program for all leaves and members: to compile a slice of every shape takes seconds."""
+    return jax.tree.map(lambda leaf: leaf[index], arrays)
+
+
+def _compact(leaf: Any) -> Shaped[np.ndarray, "..."]:
+    """On the host, where nothing is compiled."""
+    array = np.asarray(leaf)
+    return array.astype(np.float32) if jnp.issubdtype(array.dtype, jnp.floating) else array
 
 
 @eqx.filter_jit

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt8
 
@@ -143,9 +142,9 @@ def set_up(
         horizon=horizon,
         choices=choices,
         hypers=stack([hyper_of(choice, learner) for choice in choices]),
-        seeds=jnp.asarray(seeds, jnp.int32),
-        policy_seeds=jnp.asarray([*seeds, *distinct], jnp.int32),
-        policy_rates=jnp.asarray(rates, jnp.float32),
+        seeds=jax.device_put(np.asarray(seeds, np.int32)),
+        policy_seeds=jax.device_put(np.asarray([*seeds, *distinct], np.int32)),
+        policy_rates=jax.device_put(np.asarray(rates, np.float32)),
         twins=[len(choices) + distinct.index(seed) for seed in seeds],
         encoder=encoder_for(
             dataset if shown is recorded else Episodes.joined([dataset, shown]),
@@ -259,7 +258,7 @@ def fingerprint(dataset: Episodes, choices: Sequence[dict[str, Any]], *facts: An
     leaves = jax.tree.leaves([choice["objective"] for choice in choices])
     for array in (*leaves, np.frombuffer(bytes.fromhex(dataset.sha256), np.uint8)):
         digest.update(np.ascontiguousarray(array).tobytes())
-    return jnp.asarray(np.frombuffer(digest.digest(), np.uint8))
+    return jax.device_put(np.frombuffer(digest.digest(), np.uint8))
 
 
 def several(value: Any) -> list[Any]:

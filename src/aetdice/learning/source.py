@@ -119,9 +119,7 @@ class Resident(Source):
         )
 
     def sample(self, weights: Any, index: int, key: PRNGKeyArray, count: int) -> Sample:
-        own = member(weights, index)
-        rows = sample_rows(own.cdf, key, count)
-        return Sample(self.setup.training.steps.take(rows), own.counts(rows), own.courses_of(rows))
+        return _sampled(member(weights, index), self.setup.training.steps, key, count)
 
     def close(self) -> None:
         pass
@@ -177,6 +175,12 @@ class Streamed(Source):
             make(setup.algorithm, member(values, i), member(setup.hypers, i), self.stored)
             for i in range(len(setup.choices))
         ]
+
+
+@eqx.filter_jit
+def _sampled(weights: SampleWeights, steps: Steps, key: PRNGKeyArray, count: int) -> Sample:
+    rows = sample_rows(weights.cdf, key, count)
+    return Sample(steps.take(rows), weights.counts(rows), weights.courses_of(rows))
 
 
 def source_of(setup: Setup) -> Source:

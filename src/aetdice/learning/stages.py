@@ -136,15 +136,15 @@ def _value_stage(
 ) -> TrainingState:
     algorithm, hypers, total = setup.algorithm, setup.hypers, setup.algorithm.steps
     while (step := int(state.value_step)) < total:
-        steps = jnp.arange(step, min(step + setup.config.trainer.chunk, total))
+        steps, reached = _steps(step, min(step + setup.config.trainer.chunk, total))
         with jax.default_matmul_precision(setup.config.trainer.precision):
             values = source.train_values(state.values, steps)
         metrics = jax.tree.map(np.asarray, value_metrics(algorithm, values, hypers, setup.probe))
-        done = int(steps[-1]) + 1
-        _check_finite(metrics, done, f"{algorithm.hints.closer} or " if algorithm.hints else "")
-        state = state._replace(values=values, value_step=steps[-1] + 1)
+        _check_finite(metrics, int(reached), f"{algorithm.hints.closer} or " if algorithm.hints else "")
+        state = state._replace(values=values, value_step=reached)
         if "dual_value" in metrics:
-            state = state._replace(curve=jnp.concatenate([state.curve[1:], metrics["dual_value"][None]]))
+            curve = np.concatenate([np.asarray(state.curve)[1:], metrics["dual_value"][None]])
+            state = state._replace(curve=jnp.asarray(curve))
         if _is_flat(state, setup):
             state = state._replace(value_step=jnp.asarray(total, jnp.int32))
         each = {name: entries.tolist() for name, entries in metrics.items()}
@@ -164,6 +164,11 @@ def _is_flat(state: TrainingState, setup: Setup) -> bool:
         return False
     change = curve.max(axis=0) - curve.min(axis=0)
     return bool(np.all(change <= FLAT * np.maximum(1, np.abs(curve[-1]))))
+
+
+def _steps(begin: int, end: int) -> tuple[Int[jax.Array, " chunk"], Int[jax.Array, ""]]:
+    """The numbers of a chunk's updates, and how many there have been after it."""
+    return jax.device_put((np.arange(begin, end, dtype=np.int32), np.int32(end)))
 
 
 def _check_finite(metrics: dict[str, Float[np.ndarray, "members ..."]], step: int, hint: str = "") -> None:
@@ -212,10 +217,10 @@ def _cloning_stage(
     warm = round(extraction.warm_up * total)
     while (step := int(state.cloning_step)) < total:
         until = warm if step < warm else total
-        steps = jnp.arange(step, min(step + setup.config.trainer.chunk, until))
+        steps, reached = _steps(step, min(step + setup.config.trainer.chunk, until))
         with jax.default_matmul_precision(setup.config.trainer.precision):
             policies = source.train_policies(state.policies, weights, steps, until, plain=step < warm)
-        state = state._replace(policies=policies, cloning_step=steps[-1] + 1)
+        state = state._replace(policies=policies, cloning_step=reached)
         fit = np.asarray(fit_of_policies(policies, setup.probe))
         done = int(state.cloning_step)
         _check_finite({"log_likelihood": fit}, done)

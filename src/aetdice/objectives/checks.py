@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,8 +17,6 @@ from aetdice.objectives.precision import in_float64
 SEGMENTS = 64
 POINTS = 33
 BISECTIONS = 40
-
-Points = Float[np.ndarray, "segments size"]
 
 
 def check_objective(objective: Objective, returns: Float[np.ndarray, "episodes m"]) -> None:
@@ -60,10 +59,14 @@ def _check_shapes(objective: Objective, example: Float[np.ndarray, " m"]) -> Non
 
 def _check_indices(function: Callable[[Array], Array], example: Float[np.ndarray, " size"]) -> None:
     """JAX clamps an index beyond the last entry; a user's `r[7]` of two returns is a mistake."""
-    checked = checkify.checkify(lambda x: function(x), errors=checkify.index_checks)
-    error = checked(jnp.asarray(example, dtype=float))[0].get()
+    error = _index_error(function, jnp.asarray(example.astype(np.float32))).get()
     if error:
         raise IndexError(error.splitlines()[0])
+
+
+@eqx.filter_jit
+def _index_error(function: Callable[[Array], Array], example: Array) -> checkify.Error:
+    return checkify.checkify(lambda x: function(x), errors=checkify.index_checks)(example)[0]
 
 
 def _segments(corners: Float[np.ndarray, "2 size"]) -> Float[np.ndarray, "segments points size"]:
@@ -90,7 +93,7 @@ def _check_function(
 
     start, end = segments[:, 0], segments[:, -1]
     steps = np.broadcast_to(np.linspace(0, 1, POINTS), segments.shape[:2])
-    samples = in_float64(_along)(function, start, end, steps)
+    samples, jumps = in_float64(_examine)(function, start, end, steps)
     for which, kind in enumerate(("value", "slope")):
         infinite = np.argwhere(~np.isfinite(samples[which]))
         if infinite.size:
@@ -98,7 +101,7 @@ def _check_function(
             raise InputError(
                 f"{symbol} has no finite {kind} at {variable}={_vector(segments[segment, point])}"
             )
-        jump, left, nearby = _largest_jumps(function, start, end, samples[which], which)
+        jump, left, nearby = (each[which] for each in jumps)
         spread = np.maximum(np.abs(samples[which]).max(axis=(1, 2)), nearby) + 1e-12
         worst = int(np.argmax(jump / spread))
         if jump[worst] > 1e-5 * spread[worst]:
@@ -121,40 +124,41 @@ def _along(function: Callable[[Array], Array], start: Array, end: Array, steps: 
     return jax.vmap(jax.vmap(at, in_axes=(None, None, 0)))(start, end, steps)
 
 
+def _examine(
+    function: Callable[[Array], Array], start: Array, end: Array, steps: Array
+) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
+    """Values and slopes at the steps, and the largest jumps of either: one program, compiled once."""
+    samples = _along(function, start, end, steps)
+    return samples, _largest_jumps(function, start, end, samples)
+
+
 def _largest_jumps(
-    function: Callable[[Array], Array],
-    start: Points,
-    end: Points,
-    samples: Float[np.ndarray, "segments points out"],
-    which: int,
-) -> tuple[Float[np.ndarray, " segments"], Float[np.ndarray, " segments"], Float[np.ndarray, " segments"]]:
+    function: Callable[[Array], Array], start: Array, end: Array, samples: tuple[Array, Array]
+) -> tuple[Array, Array, Array]:
     """Bisect each segment towards its largest change; a jump is one that does not shrink.
 
-    Gives the change left over, where, and the size of the function there: a narrow bend may hide
-    between the samples.
+    Gives, for values and slopes, the change left over, where, and the size of the function there: a
+    narrow bend may hide between the samples.
     """
-    left = np.argmax(np.abs(np.diff(samples, axis=1)).max(axis=-1), axis=1) / (POINTS - 1)
-    left, changes, size = in_float64(_bisect)(function, start, end, left, which)
-    middle, last = changes[BISECTIONS // 2], changes[-1]
-    # A steep bend still shrinks by half at every bisection; a jump stays.
-    return np.where(last > 0.01 * middle, last, 0), left, size
-
-
-def _bisect(
-    function: Callable[[Array], Array], start: Array, end: Array, left: Array, which: int
-) -> tuple[Array, Array, Array]:
-    """Where bisection arrives, the change in the half taken each time, and the last size of the function."""
+    count = start.shape[0]
+    twice = jnp.concatenate([start, start]), jnp.concatenate([end, end])
 
     def halve(left: Array, width: Array) -> tuple[Array, tuple[Array, Array]]:
         three = left[:, None] + width * jnp.arange(3, dtype=left.dtype)[None]
-        found = _along(function, start, end, three)[which]
+        values, slopes = _along(function, *twice, three)
+        found = jnp.concatenate([values[:count], slopes[count:]])
         halves = jnp.abs(jnp.diff(found, axis=1)).max(axis=-1)
         left = jnp.where(halves[:, 1] > halves[:, 0], left + width, left)
         return left, (halves.max(axis=1), jnp.abs(found).max(axis=(1, 2)))
 
+    changes = jnp.abs(jnp.diff(jnp.concatenate(samples), axis=1)).max(axis=-1)
+    left = jnp.argmax(changes, axis=1).astype(start.dtype) / (POINTS - 1)
     widths = 0.5 ** jnp.arange(1, BISECTIONS + 1, dtype=left.dtype) / (POINTS - 1)
     left, (changes, sizes) = jax.lax.scan(halve, left, widths)
-    return left, changes, sizes[-1]
+    middle, last = changes[BISECTIONS // 2], changes[-1]
+    # A steep bend still shrinks by half at every bisection; a jump stays.
+    jump = jnp.where(last > 0.01 * middle, last, 0)
+    return jump.reshape(2, count), left.reshape(2, count), sizes[-1].reshape(2, count)
 
 
 def _check_concave(

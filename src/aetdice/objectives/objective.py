@@ -67,7 +67,7 @@ class Objective(eqx.Module):
     ) -> Score:
         """J with a percentile bootstrap interval over episodes."""
         returns = jnp.asarray(returns, dtype=float)
-        if returns.ndim != 2 or not bool(jnp.all(jnp.isfinite(returns))):
+        if returns.ndim != 2 or not np.all(np.isfinite(np.asarray(returns))):
             raise InputError(f"returns must be finite, of shape (episodes, objectives), not {returns.shape}")
         if returns.shape[0] == 0:
             raise InputError("cannot score an empty set of episodes")
@@ -76,8 +76,8 @@ class Objective(eqx.Module):
         if not 0 < level < 1:
             raise InputError(f"the level of an interval lies between 0 and 1, not at {level}")
         utilities = _utilities(self.utility, returns)
-        means = _resampled_means(utilities, key, resamples)
-        value, low, high = _value_and_interval(self.aggregation, jnp.mean(utilities, axis=0), means, level)
+        mean, means = _mean_and_resampled(utilities, key, resamples)
+        value, low, high = _value_and_interval(self.aggregation, mean, means, level)
         return Score(float(value), float(low), float(high), level, returns.shape[0])
 
     def regime(self, objectives: int) -> Regime:
@@ -107,16 +107,17 @@ def _utilities(utility: Utility, returns: Float[Array, "episodes m"]) -> Float[A
 
 
 @eqx.filter_jit
-def _resampled_means(
+def _mean_and_resampled(
     utilities: Float[Array, "episodes n"], key: PRNGKeyArray, resamples: int
-) -> Float[Array, "resamples n"]:
-    """Means over episodes drawn with replacement; apart from F and G, so that it is compiled once for all."""
+) -> tuple[Float[Array, " n"], Float[Array, "resamples n"]]:
+    """The mean, and those over episodes drawn with replacement; apart from F and G: compiled once for all."""
     episodes = utilities.shape[0]
 
     def resample(key: PRNGKeyArray) -> Float[Array, " n"]:
         return jnp.mean(utilities[jax.random.randint(key, (episodes,), 0, episodes)], axis=0)
 
-    return jax.lax.map(resample, jax.random.split(key, resamples), batch_size=32)
+    means = jax.lax.map(resample, jax.random.split(key, resamples), batch_size=32)
+    return jnp.mean(utilities, axis=0), means
 
 
 @eqx.filter_jit
