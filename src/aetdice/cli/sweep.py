@@ -43,14 +43,17 @@ class Sweep:
             plan = plan_of(read_description(self.description))
             self.shown.say(*plan.remarks)
             if not self.list:
-                swept = run_plan(
-                    plan, folder, workers=self.workers, engine=self.engine, address=self.address
-                )
+                swept = run_plan(plan, folder, workers=self.workers, engine=self.engine, address=self.address)
         if self.list:
             self.shown.answer({"jobs": [job.record() for job in plan.jobs]}, lambda: jobs_table(plan.jobs))
             return
         chosen = [row for row in swept.rows if row["selected"]]
         written = folder / RESULTS
-        record = {"written": str(written), "rows": len(swept.rows), "failed": swept.failed, "selected": chosen}
+        record = {
+            "written": str(written),
+            "rows": len(swept.rows),
+            "failed": swept.failed,
+            "selected": chosen,
+        }
         self.shown.answer(record, lambda: sweep_table(chosen, str(written)))
         check(swept, folder)

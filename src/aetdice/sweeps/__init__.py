@@ -1,4 +1,4 @@
-"""Sweeps: datasets, objectives, algorithms, values and seeds in every combination, on one engine or another."""
+"""Sweeps: datasets, objectives, algorithms, values and seeds in every combination, on some engine."""
 
 from aetdice.sweeps.sweeping import sweep
 from aetdice.sweeps.table import read_table

@@ -64,8 +64,8 @@ class Description:
 
 
 KEYS = (
-    "datasets", "objectives", "algorithms", "grid", "seeds", "settings", "effort", "episodes", "packing", "threads",
-    "gpus", "retries", "search", "trials", "batch", "criterion",
+    "datasets", "objectives", "algorithms", "grid", "seeds", "settings", "effort", "episodes", "packing",
+    "threads", "gpus", "retries", "search", "trials", "batch", "criterion",
 )  # fmt: skip
 
 
@@ -164,7 +164,9 @@ def _check_read(grid: Mapping[str, Any], config: TrainingConfig, algorithms: lis
 
 def _search(content: Mapping[str, Any], algorithms: list[AlgorithmEntry]) -> Search | None:
     if "search" not in content:
-        ranges = [key for each in algorithms for key, value in each.values.items() if isinstance(value, Range)]
+        ranges = [
+            key for each in algorithms for key, value in each.values.items() if isinstance(value, Range)
+        ]
         asked = [key for key in ("trials", "batch", "criterion") if key in content]
         if ranges or asked:
             raise InputError(f'{(ranges + asked)[0]} is for a search: say search = "optuna"')
@@ -204,7 +206,7 @@ def _whole(content: Mapping[str, Any], name: str, default: int, least: int) -> i
 
 def _positive(name: str, value: Any, *, zero: bool = False) -> float:
     number: float = fitted(name, value, float)
-    if not (0 <= number if zero else 0 < number) or number == float("inf"):
+    if not (number >= 0 if zero else number > 0) or number == float("inf"):
         raise InputError(f"{name} must be {'at least 0' if zero else 'positive'}, not {number:g}")
     return number
 

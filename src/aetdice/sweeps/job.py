@@ -1,4 +1,4 @@
-"""One job in its folder: what is done is not done again, what was cut off goes on, and nobody else does it."""
+"""One job in its folder: what is done is not done again, what was cut off goes on, by one process alone."""
 
 import contextlib
 import json
@@ -32,7 +32,9 @@ WAIT = 0.5
 def run_job(job: Job, folder: Path, host: str) -> None:
     """Train and score a population; afterwards its folder has `rows.json`, written whole and once."""
     if not (folder / PLAN).is_file():
-        raise InputError(f"{host} does not see {folder}: the folder of a sweep must be shared by all machines")
+        raise InputError(
+            f"{host} does not see {folder}: the folder of a sweep must be shared by all machines"
+        )
     own = folder / JOBS / job.id
     own.mkdir(parents=True, exist_ok=True)
     with _alone(own):
@@ -58,6 +60,11 @@ def read_rows(folder: Path, job: Job) -> dict[str, Any] | None:
         raise InputError(f"{path} cannot be read ({error!r}): delete it to do the job again") from error
     attempts = (path.parent / ATTEMPTS).read_text(encoding="utf-8").count("\n")
     return {"rows": rows, "seconds": seconds, "host": host, "attempts": attempts}
+
+
+def finished_jobs(folder: Path) -> list[Path]:
+    """The run folders of a sweep's jobs that are done; none where the folder is no sweep's."""
+    return sorted(path.parent for path in (folder / JOBS).glob(f"*/{ROWS}"))
 
 
 @contextlib.contextmanager

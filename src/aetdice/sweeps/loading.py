@@ -99,5 +99,6 @@ def _check_options(data: str, options: Options) -> None:
         if key not in own:
             near = difflib.get_close_matches(key, own, 1, 0.5)
             raise InputError(
-                f"it takes no {key!r}; " + (f"did you mean {near[0]}?" if near else f"known: {', '.join(own)}")
+                f"it takes no {key!r}; "
+                + (f"did you mean {near[0]}?" if near else f"known: {', '.join(own)}")
             )

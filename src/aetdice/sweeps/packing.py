@@ -1,5 +1,6 @@
 """Members of one shape as few populations as fit: a product is cut along its axes, in order."""
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -34,4 +35,4 @@ def pack(axes: Axes, fits: Callable[[Axes], bool]) -> list[Axes]:
 def even_parts(values: tuple[Any, ...], count: int) -> list[tuple[Any, ...]]:
     """In order, none longer than another by more than one."""
     edges = [len(values) * i // count for i in range(count + 1)]
-    return [values[low:high] for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    return [values[low:high] for low, high in itertools.pairwise(edges)]

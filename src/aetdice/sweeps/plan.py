@@ -30,7 +30,7 @@ HELD_OUT = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """A dataset, an algorithm, and objectives of one form: members with equal settings are trained together."""
+    """A dataset, an algorithm, and objectives of one form: with equal settings, one population."""
 
     data: Loaded
     entry: AlgorithmEntry
@@ -85,7 +85,9 @@ class Cell:
             taken = memory.of(members_in(part), len(part["seed"]))
             return members_in(part) <= packing.members and taken <= packing.memory * GIB
 
-        return [{**part, "bytes": (memory.of(members_in(part), len(part["seed"])),)} for part in pack(axes, fits)]
+        return [
+            {**part, "bytes": (memory.of(members_in(part), len(part["seed"])),)} for part in pack(axes, fits)
+        ]
 
     def _job(
         self, part: Axes, own: dict[str, list[Any]], varied: Mapping[str, Any], config: TrainingConfig
@@ -122,7 +124,7 @@ class Plan(NamedTuple):
 
 
 def plan_of(description: Description) -> Plan:
-    """Every job of a grid, or every cell of a search; `InputError` names what is wrong, before anything runs."""
+    """Every job of a grid, or every cell of a search; `InputError` names what is wrong."""
     loaded = load_all(description)
     cells, remarks = _cells(loaded, description)
     if description.search is None:

@@ -1,4 +1,4 @@
-"""Jobs through an engine: lost ones are begun again, finished ones left alone, progress told all the while."""
+"""Jobs through an engine: lost ones are begun again, finished ones left alone, progress is told."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ from aetdice.learning.folder import REQUEST, read_request
 from aetdice.learning.trackers import METRICS
 from aetdice.learning.watching import read_metrics
 from aetdice.progress import tell
-from aetdice.sweeps.engines import Engine
+from aetdice.sweeps.engines.base import Engine
 from aetdice.sweeps.job import read_rows
 from aetdice.sweeps.jobs import JOBS, Job
 
@@ -26,7 +26,13 @@ class Runner:
         self, engine: Engine, folder: Path, retries: int, members: int, keep: Callable[[], None]
     ) -> None:
         """`members` are those of all jobs; `keep` is called whenever some have come to their end."""
-        self.engine, self.folder, self.retries, self.members, self.keep = engine, folder, retries, members, keep
+        self.engine, self.folder, self.retries, self.members, self.keep = (
+            engine,
+            folder,
+            retries,
+            members,
+            keep,
+        )
         self.done = 0
         self.told: tuple[int, int] | None = None
         self.failed: dict[str, str] = {}

@@ -48,7 +48,7 @@ def search(plan: Plan, sought: Search, run: Callable[[Sequence[Job]], None], fou
             study.tell(trial, _worth(jobs, found, sought.criterion))
 
 
-def jobs_in(plan: Plan, sought: Search) -> int:
+def members_of_search(plan: Plan, sought: Search) -> int:
     """Members of all trials together."""
     return sought.trials * len(plan.cells) * len(plan.description.seeds)
 

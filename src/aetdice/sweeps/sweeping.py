@@ -10,12 +10,13 @@ from aetdice.errors import InputError
 from aetdice.progress import Progress, listening
 from aetdice.report.progress import console_progress
 from aetdice.sweeps.description import read_description
-from aetdice.sweeps.engines import Engine, engine_for
+from aetdice.sweeps.engines import engine_for
+from aetdice.sweeps.engines.base import Engine
 from aetdice.sweeps.job import read_rows
-from aetdice.sweeps.jobs import Job
+from aetdice.sweeps.jobs import JOBS, Job
 from aetdice.sweeps.plan import Plan, begin, plan_of
 from aetdice.sweeps.running import Runner
-from aetdice.sweeps.searching import jobs_in, search
+from aetdice.sweeps.searching import members_of_search, search
 from aetdice.sweeps.table import Rows, arrow_table, rows_of, write_table
 
 
@@ -55,26 +56,32 @@ def sweep(
 
 
 def run_plan(plan: Plan, folder: Path, *, workers: int | None, engine: str, address: str | None) -> Swept:
-    """Do what is not done yet; the table is in the folder whatever happens."""
+    """Do what is not done yet on an engine, which ends with it."""
     pyarrow()  # before anything is trained that could not be written down
     begin(plan, folder)
-    described = plan.description
-    keeping = Keeping(folder)
-    engine_options = {"workers": workers, "address": address, "threads": described.threads, "gpus": described.gpus}
-    with _ended(engine_for(engine, folder, **engine_options)) as running:  # type: ignore[arg-type]
-        members = sum(job.members for job in plan.jobs)
-        if described.search is not None:
-            members = jobs_in(plan, described.search)
-        runner = Runner(running, folder, described.retries, members, keeping.write)
+    threads, gpus = plan.description.threads, plan.description.gpus
+    running = engine_for(engine, folder, workers=workers, address=address, threads=threads, gpus=gpus)
+    try:
+        return run_on(running, plan, folder)
+    finally:
+        running.cancel()
 
-        def run(jobs: Sequence[Job]) -> None:
-            keeping.jobs += jobs
-            runner.run(jobs)
 
-        if described.search is None:
-            run(plan.jobs)
-        else:
-            search(plan, described.search, run, keeping.found_of)
+def run_on(engine: Engine, plan: Plan, folder: Path) -> Swept:
+    """The same on an engine that is there; the table in the folder grows with every job."""
+    described, keeping = plan.description, Keeping(folder)
+    sought = described.search
+    members = members_of_search(plan, sought) if sought else sum(job.members for job in plan.jobs)
+    runner = Runner(engine, folder, described.retries, members, keeping.write)
+
+    def run(jobs: Sequence[Job]) -> None:
+        keeping.jobs += jobs
+        runner.run(jobs)
+
+    if sought:
+        search(plan, sought, run, keeping.found_of)
+    else:
+        run(plan.jobs)
     return Swept(keeping.write(), runner.failed)
 
 
@@ -83,7 +90,7 @@ def check(swept: Swept, folder: Path) -> None:
     if swept.failed:
         job, words = next(iter(swept.failed.items()))
         raise InputError(
-            f"{len(swept.failed)} of the jobs came to nothing, the first of them {folder / 'jobs' / job}: {words}"
+            f"{len(swept.failed)} job(s) came to nothing, the first in {folder / JOBS / job}: {words}"
         )
 
 
@@ -108,14 +115,6 @@ class Keeping:
         rows = rows_of(self.found, self.jobs)
         write_table(arrow_table(rows), self.folder)
         return rows
-
-
-@contextlib.contextmanager
-def _ended(engine: Engine) -> Iterator[Engine]:
-    try:
-        yield engine
-    finally:
-        engine.cancel()
 
 
 @contextlib.contextmanager

@@ -29,7 +29,9 @@ def is_value(name: str, algorithm: str) -> bool:
         return name == LEARNING_RATE or name in learner.sweeps
     if "." not in name:
         known = ", ".join(TOGETHER)
-        raise InputError(f"nothing called {name!r} varies in a sweep; {known}, and settings by dotted name, do")
+        raise InputError(
+            f"nothing called {name!r} varies in a sweep; {known}, and settings by dotted name, do"
+        )
     kind_of(name)
     return not is_among(name, learner.ignores)
 
@@ -57,7 +59,9 @@ def _range(name: str, given: Mapping[str, Any], kind: Any) -> Range:
     low, high = (fitted(name, given[end], float if float in options else int) for end in ("low", "high"))
     log = fitted(f"{name}.log", given.get("log", False), bool)
     if not low < high or (log and low <= 0):
-        raise InputError(f"{name} needs low < high{', and both positive' if log else ''}; not {dict(given)!r}")
+        raise InputError(
+            f"{name} needs low < high{', and both positive' if log else ''}; not {dict(given)!r}"
+        )
     return Range(low, high, log)
 
 

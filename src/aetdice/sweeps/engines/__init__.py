@@ -3,11 +3,9 @@
 from pathlib import Path
 
 from aetdice.errors import InputError
-from aetdice.sweeps.engines.base import Engine, Outcome
+from aetdice.sweeps.engines.base import Engine
 
 ENGINES = ("local", "ray")
-
-__all__ = ["ENGINES", "Engine", "Outcome", "engine_for"]
 
 
 def engine_for(

@@ -1,7 +1,7 @@
 """What an engine is: jobs go in, and come out done, failed or lost."""
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from aetdice.sweeps.jobs import Job
 
@@ -14,6 +14,7 @@ class Outcome(NamedTuple):
     words: str = ""
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Runs jobs somewhere."""
 

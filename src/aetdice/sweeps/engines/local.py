@@ -16,7 +16,7 @@ CPU = "cpu"
 
 
 class LocalEngine:
-    """`workers` processes; by default one per `threads` cores, or a single one where JAX has an accelerator."""
+    """`workers` processes; by default one per `threads` cores, or one alone where JAX has an accelerator."""
 
     def __init__(self, folder: Path, workers: int | None, threads: int) -> None:
         if workers is not None and workers < 1:

@@ -64,7 +64,9 @@ class Worker:
         line = self.process.stdout.readline()
         if not line.endswith(b"\n"):
             code = self.process.wait()
-            return Answer("lost", f"its worker ended with {f'signal {-code}' if code < 0 else f'code {code}'}")
+            return Answer(
+                "lost", f"its worker ended with {f'signal {-code}' if code < 0 else f'code {code}'}"
+            )
         answer = json.loads(line)
         self.device = answer.get("device", self.device)
         return Answer(answer["state"], answer.get("words", ""))

@@ -44,7 +44,7 @@ class RayEngine:
                 self.ray.init(address=address, logging_level="ERROR", log_to_driver=False)
             except (ConnectionError, ValueError, RuntimeError) as error:
                 raise InputError(
-                    f"there is no Ray cluster at {address}: begin one with ray start --head, or give --address"
+                    f"there is no Ray cluster at {address}: begin one (ray start --head), or give --address"
                 ) from error
         self.task = self.ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=0)(work)
         self.working: dict[Any, Job] = {}
@@ -52,7 +52,9 @@ class RayEngine:
         for kind, needed in (("CPU", threads), ("GPU", gpus)):
             if resources.get(kind, 0) < needed:
                 self.cancel()
-                raise InputError(f"the Ray cluster has {resources.get(kind, 0):g} {kind}, and a job needs {needed:g}")
+                raise InputError(
+                    f"the Ray cluster has {resources.get(kind, 0):g} {kind}, and a job needs {needed:g}"
+                )
 
     def submit(self, job: Job) -> None:
         self.working[self.task.remote(job.record(), str(self.folder), self.threads)] = job
