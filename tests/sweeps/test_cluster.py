@@ -27,13 +27,16 @@ ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'aetd
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Ray's own warnings are not ours
 FINISHED = 3
 """Jobs that are done before a node dies."""
+PATIENT = {"RAY_worker_register_timeout_seconds": "600", "RAY_health_check_failure_threshold": "60"}
+"""On a busy machine a slow node is not a dead one; a killed one is known by its closed connections."""
 SMALL = {"num_cpus": 1, "object_store_memory": 80 << 20}
 
 
 @pytest.fixture
 def cluster(monkeypatch):
     """Two nodes, each with room for one job."""
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    for name, value in {"RAY_USAGE_STATS_ENABLED": "0", **PATIENT}.items():
+        monkeypatch.setenv(name, value)
     from ray.cluster_utils import Cluster
 
     cluster = Cluster(initialize_head=True, head_node_args={**SMALL, "include_dashboard": False})

@@ -1,5 +1,6 @@
 """`aetdice sweep`: every combination that a file names, as jobs of an engine; one table comes of it."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -28,7 +29,7 @@ class Sweep:
     out: Path | None = None
     """Folder for jobs and results.parquet (default: called as the file)."""
     workers: int | None = None
-    """Processes (default: one per core and job; one for all of an accelerator)."""
+    """Processes (default: one per core; one for an accelerator)."""
     engine: Literal[*ENGINES] = "local"  # type: ignore[valid-type]
     """Where jobs run: processes of this machine, or a Ray cluster."""
     address: str | None = None
@@ -38,15 +39,17 @@ class Sweep:
     shown: Shown = Shown()
 
     def run(self) -> None:
+        # This process only plans: an accelerator's memory is for the workers.
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         folder = self.out or self.description.with_suffix("")
         with self.shown.progress() as progress, listening(progress):
             plan = plan_of(read_description(self.description))
-            self.shown.say(*plan.remarks)
-            if not self.list:
-                swept = run_plan(plan, folder, workers=self.workers, engine=self.engine, address=self.address)
+        self.shown.say(*plan.remarks)
         if self.list:
             self.shown.answer({"jobs": [job.record() for job in plan.jobs]}, lambda: jobs_table(plan.jobs))
             return
+        with self.shown.progress() as progress, listening(progress):
+            swept = run_plan(plan, folder, workers=self.workers, engine=self.engine, address=self.address)
         chosen = [row for row in swept.rows if row["selected"]]
         written = folder / RESULTS
         record = {

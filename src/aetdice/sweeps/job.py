@@ -89,8 +89,6 @@ def _rows(job: Job, folder: Path) -> list[dict[str, Any]]:
     dataset = _dataset(json.dumps(job.origin))
     if dataset.sha256 != job.sha256:
         raise InputError(f"the data of {job.dataset} is not what the sweep was planned with")
-    rates = job.values.get("learning_rate")
-    own = {name: values for name, values in job.values.items() if name != "learning_rate"}
     run = train(
         dataset,
         [objective_from(entry["record"]) for entry in job.objectives],
@@ -101,33 +99,34 @@ def _rows(job: Job, folder: Path) -> list[dict[str, Any]]:
         out=folder,
         progress=False,
         notes={"sweep": job.id, "episodes": job.episodes},
-        **own,  # type: ignore[arg-type]
-        **({} if rates is None else {"learning_rate": rates}),  # type: ignore[arg-type]
+        **job.values,  # type: ignore[arg-type]
     )
-    if "env" in job.origin:
-        env = environment_of(job.origin)
-        result = summarise(run, env, _space(json.dumps(job.origin)), job.episodes)
-    else:
-        result = summarise(run)
+    result = _result(run, job)
     write_json(folder / RESULT, {**result, "config": run.request})
-    estimates = _estimates(run, dataset)
     summaries = {each["objective"]: each for each in result["by_objective"]}
+    scored = zip(run.members, result["members"], _estimates(run, dataset), strict=True)
     return [
         {
             **_facts(job, index, member.params),
             "objective": member.objective.short_name,
             "definition": member.objective.name,
-            "data_score": summaries[member.objective.name]["data_score"],
-            "exact_score": summaries[member.objective.name]["exact_score"],
+            **{name: summaries[member.objective.name][name] for name in ("data_score", "exact_score")},
             **_scores(row),
-            **estimates[index],
+            **estimated,
             "verdict": member.verdict.words,
             "trusted": member.verdict.trusted,
             "diagnostics": member.diagnostics,
             "versions": run.versions,
         }
-        for index, (member, row) in enumerate(zip(run.members, result["members"], strict=True))
+        for index, (member, row, estimated) in enumerate(scored)
     ]
+
+
+def _result(run: Run, job: Job) -> dict[str, Any]:
+    """With scores, where there is an environment."""
+    if "env" not in job.origin:
+        return summarise(run)
+    return summarise(run, environment_of(job.origin), _space(json.dumps(job.origin)), job.episodes)
 
 
 def _facts(job: Job, index: int, params: dict[str, Any]) -> dict[str, Any]:

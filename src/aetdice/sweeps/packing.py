@@ -26,7 +26,7 @@ def pack(axes: Axes, fits: Callable[[Axes], bool]) -> list[Axes]:
     if name is None:
         return [axes]
     for count in range(2, len(axes[name]) + 1):
-        parts = [{**axes, name: part} for part in even_parts(axes[name], count)]
+        parts: list[Axes] = [{**axes, name: part} for part in even_parts(axes[name], count)]
         if all(map(fits, parts)):
             return parts
     return [small for value in axes[name] for small in pack({**axes, name: (value,)}, fits)]

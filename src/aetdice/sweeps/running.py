@@ -23,7 +23,7 @@ class Runner:
     """Runs jobs, a list at a time, and knows how much of all is done."""
 
     def __init__(
-        self, engine: Engine, folder: Path, retries: int, members: int, keep: Callable[[], None]
+        self, engine: Engine, folder: Path, retries: int, members: int, keep: Callable[[], object]
     ) -> None:
         """`members` are those of all jobs; `keep` is called whenever some have come to their end."""
         self.engine, self.folder, self.retries, self.members, self.keep = (

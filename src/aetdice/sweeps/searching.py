@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from aetdice.errors import InputError
+from aetdice.sweeps.cells import Cell
 from aetdice.sweeps.description import Search
 from aetdice.sweeps.jobs import Job
-from aetdice.sweeps.plan import Cell, Plan, numbered
+from aetdice.sweeps.plan import Plan, numbered
 from aetdice.sweeps.values import Range
 
 SAMPLER_SEED = 0

@@ -58,10 +58,10 @@ def sweep(
 def run_plan(plan: Plan, folder: Path, *, workers: int | None, engine: str, address: str | None) -> Swept:
     """Do what is not done yet on an engine, which ends with it."""
     pyarrow()  # before anything is trained that could not be written down
-    begin(plan, folder)
     threads, gpus = plan.description.threads, plan.description.gpus
     running = engine_for(engine, folder, workers=workers, address=address, threads=threads, gpus=gpus)
     try:
+        begin(plan, folder)
         return run_on(running, plan, folder)
     finally:
         running.cancel()
