@@ -3,6 +3,8 @@
 Needs the extra `aetdice[ray]`.
 """
 
+import json
+import os
 import socket
 from pathlib import Path
 from typing import Any
@@ -12,24 +14,31 @@ from aetdice.sweeps.engines.base import Outcome
 from aetdice.sweeps.engines.process import Worker
 from aetdice.sweeps.jobs import Job, job_from
 
-_WORKERS: dict[tuple[str, int], Worker] = {}
-"""Of this process, which Ray uses for one task after another: a worker that has compiled is kept."""
+_KEPT: dict[tuple[Any, ...], Worker] = {}
+"""The worker of this process, which Ray uses for one task after another: one that has compiled is kept."""
 
 
-def work(record: dict[str, Any], folder: str, threads: int) -> dict[str, str]:
-    """A task: one job, in a process that ends with this one."""
+def work(record: str, folder: str, threads: int) -> tuple[str, str]:
+    """A task: one job, given as JSON, in a process that ends with this one; its state, and words."""
     import ray
 
-    worker = _WORKERS.get((folder, threads))
-    if worker is None:
-        worker = _WORKERS[folder, threads] = Worker(Path(folder), threads)
-        worker.receive()
+    kind = folder, threads, os.environ.get("CUDA_VISIBLE_DEVICES")  # a task may be given another GPU
+    if kind not in _KEPT:
+        _forget()
+        _KEPT[kind] = Worker(Path(folder), threads)
+        _KEPT[kind].receive()
+    worker = _KEPT[kind]
     node = ray.get_runtime_context().get_node_id()
-    worker.send(job_from(record), f"{socket.gethostname()}, Ray node {node[:8]}")
+    worker.send(job_from(json.loads(record)), f"{socket.gethostname()}, Ray node {node[:8]}")
     state, words = worker.receive()
     if state == "lost":
-        _WORKERS.pop((folder, threads)).stop()
-    return {"state": state, "words": words}
+        _forget()
+    return state, words
+
+
+def _forget() -> None:
+    while _KEPT:
+        _KEPT.popitem()[1].stop()
 
 
 class RayEngine:
@@ -57,7 +66,7 @@ class RayEngine:
                 )
 
     def submit(self, job: Job) -> None:
-        self.working[self.task.remote(job.record(), str(self.folder), self.threads)] = job
+        self.working[self.task.remote(json.dumps(job.record()), str(self.folder), self.threads)] = job
 
     def completed(self, seconds: float) -> list[Outcome]:
         ended, _ = self.ray.wait(list(self.working), num_returns=1, timeout=seconds)
@@ -73,7 +82,7 @@ class RayEngine:
     def _outcome(self, reference: Any, job: Job) -> Outcome:
         errors = self.ray.exceptions
         try:
-            return Outcome(job, **self.ray.get(reference))
+            return Outcome(job, *self.ray.get(reference))
         except (errors.RayTaskError, errors.TaskUnschedulableError) as error:
             return Outcome(job, "failed", str(error))
         except errors.RayError as error:
