@@ -27,7 +27,11 @@ ray = pytest.importorskip("ray", reason="Ray is not installed: pip install 'aetd
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Ray's own warnings are not ours
 FINISHED = 3
 """Jobs that are done before a node dies."""
-PATIENT = {"RAY_worker_register_timeout_seconds": "600", "RAY_health_check_failure_threshold": "60"}
+PATIENT = {
+    "RAY_worker_register_timeout_seconds": "600",
+    "RAY_health_check_failure_threshold": "60",
+    "RAY_worker_niceness": "0",
+}
 """On a busy machine a slow node is not a dead one; a killed one is known by its closed connections."""
 SMALL = {"num_cpus": 1, "object_store_memory": 80 << 20}
 
