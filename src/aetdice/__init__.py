@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from aetdice.page import write_report
     from aetdice.serving import export_policy
+    from aetdice.sweeps import sweep
 
 __version__ = version("aetdice")
 
@@ -85,6 +86,7 @@ __all__ = [
     "solve",
     "solve_dual",
     "solve_program",
+    "sweep",
     "train",
     "write_report",
 ]
@@ -117,6 +119,7 @@ _HOMES = {
     ),
     "page": ("write_report",),
     "serving": ("export_policy",),
+    "sweeps": ("sweep",),
 }
 """Where the public names are: imported when first asked for, since JAX alone takes a second."""
 

@@ -27,6 +27,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "evaluate": CommandEntry("train", "Evaluate", "Sample episodes with a run's policy and its twin."),
     "estimate": CommandEntry("estimate", "EstimateCommand", "What a run's policy would attain, by a log."),
     "report": CommandEntry("report", "ReportCommand", "Runs as one HTML page."),
+    "sweep": CommandEntry("sweep", "Sweep", "Train every combination that a file names."),
     "resume": CommandEntry("train", "Resume", "Go on with a run that was cut off."),
     "watch": CommandEntry("watch", "Watch", "Follow a run that trains in another process."),
     "render": CommandEntry("render", "Render", "Draw episodes of a run's policy beside its twin."),

@@ -8,6 +8,7 @@ import tyro
 
 from aetdice.cli.options import Shown
 from aetdice.page import write_report
+from aetdice.sweeps.job import finished_jobs
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class ReportCommand:
     """One HTML page about one or several runs, which needs no network to be read."""
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
-    """Folders of finished runs, of the same objectives."""
+    """Folders of finished runs, of the same objectives; that of a sweep stands for its jobs."""
     out: Path | None = None
     """The file to write (default: report.html in the first folder)."""
     episodes: int | None = None
@@ -25,9 +26,10 @@ class ReportCommand:
     shown: Shown = Shown()
 
     def run(self) -> None:
+        runs = [run for folder in self.runs for run in finished_jobs(folder) or [folder]]
         path = self.out or (self.runs[0] if self.runs else Path()) / "report.html"
         with self.shown.progress() as progress:
-            write_report(list(self.runs), path, episodes=self.episodes, progress=progress)
+            write_report(runs, path, episodes=self.episodes, progress=progress)
         self.shown.answer({"written": str(path), "bytes": path.stat().st_size}, lambda: [str(path)])
         if self.open:
             webbrowser.open(path.resolve().as_uri())

@@ -253,8 +253,12 @@ def parse_setting(text: str) -> tuple[str, Any]:
     name, sign, value = text.partition("=")
     if not sign:
         raise InputError(f"a setting is written as name=value, for example dual.annealing=0.3; not {text!r}")
-    kind = _find(name.strip())[2]
-    return name.strip(), parsed(value.strip(), kind)
+    return name.strip(), parsed(value.strip(), kind_of(name.strip()))
+
+
+def kind_of(name: str) -> Any:
+    """The type of a setting, by its dotted name."""
+    return _find(name)[2]
 
 
 def _find(name: str) -> tuple[str, str, Any]:

@@ -1,0 +1,27 @@
+"""Where jobs are run: processes of this machine, or a Ray cluster."""
+
+from pathlib import Path
+
+from aetdice.errors import InputError
+from aetdice.sweeps.engines.base import Engine
+
+ENGINES = ("local", "ray")
+
+
+def engine_for(
+    name: str, folder: Path, *, workers: int | None, address: str | None, threads: int, gpus: float
+) -> Engine:
+    """The engine of a name; what the other one takes is refused."""
+    if name not in ENGINES:
+        raise InputError(f"there is no engine {name!r}; known: {', '.join(ENGINES)}")
+    if name == "local":
+        if address is not None:
+            raise InputError("an address is of a Ray cluster: say --engine ray")
+        from aetdice.sweeps.engines.local import LocalEngine
+
+        return LocalEngine(folder, workers, threads)
+    if workers is not None:
+        raise InputError("a Ray cluster has its own number of workers: leave --workers out")
+    from aetdice.sweeps.engines.ray import RayEngine
+
+    return RayEngine(folder, address, threads, gpus)

@@ -1,0 +1,73 @@
+"""The engine of this machine: so many processes, each with one job at a time."""
+
+import select
+import socket
+from collections import deque
+from pathlib import Path
+
+from aetdice.errors import InputError
+from aetdice.hardware import cores
+from aetdice.sweeps.engines.base import Outcome
+from aetdice.sweeps.engines.process import LOG, Worker
+from aetdice.sweeps.jobs import Job
+from aetdice.sweeps.worker import READY
+
+CPU = "cpu"
+
+
+class LocalEngine:
+    """`workers` processes; by default one per `threads` cores, or one alone where JAX has an accelerator."""
+
+    def __init__(self, folder: Path, workers: int | None, threads: int) -> None:
+        if workers is not None and workers < 1:
+            raise InputError(f"at least one worker is needed, not {workers}")
+        self.folder, self.threads = folder, threads
+        self.most = max(1, cores() // threads) if workers is None else workers
+        self.asks = workers is None
+        """Whether the first worker still has to say what it computes on."""
+        self.waiting: deque[Job] = deque()
+        self.working: dict[Worker, Job | None] = {}
+
+    def submit(self, job: Job) -> None:
+        self.waiting.append(job)
+
+    def completed(self, seconds: float) -> list[Outcome]:
+        self._fill()
+        ready, _, _ = select.select(list(self.working), [], [], seconds)
+        found = [outcome for worker in ready if (outcome := self._heard(worker)) is not None]
+        self._fill()
+        return found
+
+    def cancel(self) -> None:
+        self.waiting.clear()
+        for worker in self.working:
+            worker.stop()
+        self.working.clear()
+
+    def _fill(self) -> None:
+        """As many workers as there is work for; a free one gets the next job."""
+        most = 1 if self.asks else self.most
+        busy = sum(job is not None for job in self.working.values())
+        while len(self.working) < min(most, busy + len(self.waiting)):
+            self.working[Worker(self.folder, self.threads)] = None
+        for worker, job in self.working.items():
+            if job is None and self.waiting and worker.device is not None:
+                self.working[worker] = given = self.waiting.popleft()
+                worker.send(given, socket.gethostname())
+
+    def _heard(self, worker: Worker) -> Outcome | None:
+        job, answer = self.working[worker], worker.receive()
+        if answer.state == READY:
+            if self.asks and worker.device != CPU:
+                self.most = 1
+            self.asks = False
+            return None
+        if answer.state == "lost":
+            worker.stop()
+            del self.working[worker]
+            if worker.device is None:
+                raise InputError(f"no worker can be started: {answer.words}; see {self.folder / LOG}")
+            return None if job is None else Outcome(job, "lost", answer.words)
+        assert job is not None
+        self.working[worker] = None
+        return Outcome(job, answer.state, answer.words)

@@ -1,0 +1,97 @@
+"""The engine of a Ray cluster: every job is a task, whose work is done by the same process as on any engine.
+
+Needs the extra `aetdice[ray]`.
+"""
+
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+from aetdice.errors import InputError
+from aetdice.sweeps.engines.base import Outcome
+from aetdice.sweeps.engines.process import Worker
+from aetdice.sweeps.jobs import Job, job_from
+
+_KEPT: dict[tuple[Any, ...], Worker] = {}
+"""The worker of this process, which Ray uses for one task after another: one that has compiled is kept."""
+
+
+def work(record: str, folder: str, threads: int) -> tuple[str, str]:
+    """A task: one job, given as JSON, in a process that ends with this one; its state, and words."""
+    import ray
+
+    kind = folder, threads, os.environ.get("CUDA_VISIBLE_DEVICES")  # a task may be given another GPU
+    if kind not in _KEPT:
+        _forget()
+        _KEPT[kind] = Worker(Path(folder), threads)
+        _KEPT[kind].receive()
+    worker = _KEPT[kind]
+    node = ray.get_runtime_context().get_node_id()
+    worker.send(job_from(json.loads(record)), f"{socket.gethostname()}, Ray node {node[:8]}")
+    state, words = worker.receive()
+    if state == "lost":
+        _forget()
+    return state, words
+
+
+def _forget() -> None:
+    while _KEPT:
+        _KEPT.popitem()[1].stop()
+
+
+class RayEngine:
+    """Tasks on the cluster at an address, each with so many threads and GPUs."""
+
+    def __init__(self, folder: Path, address: str | None, threads: int, gpus: float) -> None:
+        self.ray, self.folder, self.threads = _ray(), folder.resolve(), threads
+        self.begun = not self.ray.is_initialized()
+        if self.begun:
+            address = address or "auto"
+            try:
+                self.ray.init(address=address, logging_level="ERROR", log_to_driver=False)
+            except (ConnectionError, ValueError, RuntimeError) as error:
+                raise InputError(
+                    f"there is no Ray cluster at {address}: begin one (ray start --head), or give --address"
+                ) from error
+        self.task = self.ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=0)(work)
+        self.working: dict[Any, Job] = {}
+        resources = self.ray.cluster_resources()
+        for kind, needed in (("CPU", threads), ("GPU", gpus)):
+            if resources.get(kind, 0) < needed:
+                self.cancel()
+                raise InputError(
+                    f"the Ray cluster has {resources.get(kind, 0):g} {kind}, and a job needs {needed:g}"
+                )
+
+    def submit(self, job: Job) -> None:
+        self.working[self.task.remote(json.dumps(job.record()), str(self.folder), self.threads)] = job
+
+    def completed(self, seconds: float) -> list[Outcome]:
+        ended, _ = self.ray.wait(list(self.working), num_returns=1, timeout=seconds)
+        return [self._outcome(reference, self.working.pop(reference)) for reference in ended]
+
+    def cancel(self) -> None:
+        for reference in self.working:
+            self.ray.cancel(reference, force=True)
+        self.working.clear()
+        if self.begun:
+            self.ray.shutdown()
+
+    def _outcome(self, reference: Any, job: Job) -> Outcome:
+        errors = self.ray.exceptions
+        try:
+            return Outcome(job, *self.ray.get(reference))
+        except (errors.RayTaskError, errors.TaskUnschedulableError) as error:
+            return Outcome(job, "failed", str(error))
+        except errors.RayError as error:
+            return Outcome(job, "lost", f"{type(error).__name__}: {str(error).splitlines()[0]}")
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise InputError(f"Ray is not installed ({error}); pip install 'aetdice[ray]'") from error
+    return ray

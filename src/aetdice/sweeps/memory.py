@@ -1,0 +1,71 @@
+"""How much memory a population will take, counted from shapes before anything is trained."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from aetdice.algorithms import Algorithm
+from aetdice.config import TrainingConfig
+from aetdice.data import Episodes
+from aetdice.learning.inputs import courses_for, encoder_for, encoder_of_values, head_for, onto_device
+from aetdice.learning.population import stack, start_policies, start_values
+from aetdice.learning.streaming import may_stay
+
+FLOAT = 4
+PER_STEP = 6
+"""Numbers of a member for each step of the data: weights, their sums, and what they are made from."""
+PASSES = 6
+"""Activations and gradients that an update keeps, of each layer."""
+FEW = 4
+"""Episodes by which the bytes of a step are told."""
+
+
+class Memory(NamedTuple):
+    """Bytes of the data, of each member, and of each twin that the members of a seed share."""
+
+    data: int
+    member: int
+    twin: int
+
+    def of(self, members: int, seeds: int) -> int:
+        return self.data + members * self.member + seeds * self.twin
+
+
+def memory_of(
+    dataset: Episodes, horizon: int, learner: Algorithm, config: TrainingConfig, hyper: Any
+) -> Memory:
+    """What members with this configuration take; `hyper` is any one of theirs."""
+    few = dataset.select(np.arange(min(FEW, len(dataset))))
+    data = onto_device(few, horizon, learner)
+    encoder = encoder_for(dataset, horizon, learner, config.network)
+    seeds = jnp.zeros(1, jnp.int32)
+    coarse = encoder_of_values(encoder, config.network)
+    values = eqx.filter_eval_shape(start_values, learner, coarse, stack([hyper]), seeds, data)
+    head, hidden = head_for(dataset, config.network), config.network.hidden
+    policy = eqx.filter_eval_shape(
+        start_policies, encoder, head, hidden, seeds, courses_for(dataset, learner)
+    )
+    batch = max(config.dual.batch, config.iql.batch, config.extraction.batch)
+    drawn, passed = config.trainer.chunk, PASSES * (encoder.features + sum(hidden))
+    updates = FLOAT * batch * (drawn + passed)
+    steps = 0 if may_stay(dataset, config) else dataset.steps
+    policies = 2 * size_of(policy) + FLOAT * PER_STEP * steps + updates
+    return Memory(
+        data=size_of(data) * steps // data.count,
+        member=2 * size_of(values) + updates + policies,
+        twin=policies,
+    )
+
+
+def size_of(tree: Any) -> int:
+    """Bytes of the arrays in a tree, be they there or only described."""
+    leaves = [leaf for leaf in jax.tree.leaves(tree) if hasattr(leaf, "dtype") and hasattr(leaf, "shape")]
+    return sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
+
+
+def in_words(count: int) -> str:
+    """Such as 320 MiB or 1.5 GiB."""
+    return f"{count / (1 << 30):.1f} GiB" if count >= 1 << 30 else f"{max(1, round(count / (1 << 20)))} MiB"

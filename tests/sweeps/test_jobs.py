@@ -1,0 +1,194 @@
+"""Jobs through an engine: done once, begun again when lost, and one table whatever happened."""
+
+import json
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.sweeps import CLONING, TAXI, InlineEngine, lasting, planned, run_inline
+
+from aetdice import InputError, load_run
+from aetdice.cli import main
+from aetdice.progress import listening
+from aetdice.sweeps import read_table
+from aetdice.sweeps.engines.local import LocalEngine
+from aetdice.sweeps.job import ATTEMPTS, ROWS, finished_jobs, run_job
+from aetdice.sweeps.plan import begin
+from aetdice.sweeps.running import share_done
+from aetdice.sweeps.sweeping import run_on
+from aetdice.sweeps.table import PASSING, SCHEMA, arrow_table, rows_of
+
+pytestmark = pytest.mark.trains
+SEEDS = {"seeds": [0, 1], "packing": {"members": 1}}
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return planned(**SEEDS)
+
+
+@pytest.fixture(scope="module")
+def folder(plan, tmp_path_factory):
+    """A sweep that is done."""
+    folder = tmp_path_factory.mktemp("sweep")
+    run_inline(plan, folder)
+    return folder
+
+
+def test_what_is_done_is_not_done_again(plan, folder):
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.json")}
+    engine = InlineEngine(folder)
+    run_on(engine, plan, folder)
+    assert engine.submitted == []
+    for job in plan.jobs:
+        run_job(job, folder, "elsewhere")
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.json")} == before
+
+
+def test_rows_have_every_column_and_say_what_the_run_says(plan, folder):
+    table = read_table(folder)
+    assert table.schema.names == list(SCHEMA)
+    assert [str(kind) for kind in table.schema.types] == [
+        {"float64": "double"}.get(kind, kind) for kind in SCHEMA.values()
+    ]
+    first, second = table.to_pylist()
+    assert [first["seed"], second["seed"]] == [0, 1]
+    assert first["selected"]
+    assert first["attempts"] == 1
+    assert first["estimate"] is None
+    assert first["score_low"] <= first["score"] <= first["score_high"]
+    run = load_run(folder / "jobs" / first["job"])
+    assert run.member(first["member"]).verdict.words == first["verdict"]
+    assert json.loads(first["versions"]) == run.versions
+    kept = json.loads((folder / "jobs" / first["job"] / "result.json").read_text())
+    assert kept["score"] == first["score"]
+
+
+def test_lost_jobs_are_begun_again_and_the_table_is_the_same(plan, folder, tmp_path):
+    again = run_inline(plan, tmp_path, losing={0: 2, 1: 1})
+    assert again.failed == {}
+    assert lasting(again.rows) == lasting(run_inline(plan, folder).rows)
+
+
+def test_a_job_that_is_always_lost_fails_and_the_others_are_done(plan, tmp_path):
+    swept = run_inline(plan, tmp_path, losing={0: 3})
+    assert swept.failed == {plan.jobs[0].id: "its worker ended with signal 9 (3 times)"}
+    assert [row["job"] for row in swept.rows] == [plan.jobs[1].id]
+    assert read_table(tmp_path).num_rows == 1
+
+
+def test_packing_changes_neither_members_nor_their_order(folder):
+    other = planned(seeds=[0, 1])
+    (job,) = other.jobs
+    found = {job.id: {"rows": [], "seconds": 1.0, "host": "here", "attempts": 1}}
+    for single in planned(**SEEDS).jobs:
+        rows = json.loads((folder / "jobs" / single.id / ROWS).read_text())["rows"]
+        found[job.id]["rows"] += rows
+    assert [row["seed"] for row in rows_of(found, other.jobs)] == [0, 1]
+
+
+def test_data_that_has_changed_are_refused(plan, tmp_path):
+    begin(plan, tmp_path)
+    with pytest.raises(InputError, match="the data of taxi is not what the sweep was planned with"):
+        run_job(replace(plan.jobs[0], sha256="0" * 64), tmp_path, "here")
+    assert not (tmp_path / "jobs" / plan.jobs[0].id / ROWS).exists()
+
+
+def test_a_machine_that_does_not_see_the_folder_says_so(plan, tmp_path):
+    with pytest.raises(InputError, match="over there does not see"):
+        run_job(plan.jobs[0], tmp_path / "elsewhere", "over there")
+
+
+def test_progress_goes_up_to_all_members(plan, tmp_path):
+    heard = []
+    with listening(lambda stage, step, total, metrics: heard.append((stage, step, total))):
+        run_inline(plan, tmp_path)
+    members = [(step, total) for stage, step, total in heard if stage == "members"]
+    assert members == [(0, 2), (1, 2), (2, 2)]
+    assert heard[-1] == ("% of all work", 100, 100)
+
+
+def test_how_far_a_job_is_can_be_told_of_damaged_files(folder, plan, tmp_path):
+    done = folder / "jobs" / plan.jobs[0].id
+    assert share_done(done) == pytest.approx(0.9)
+    assert share_done(tmp_path) == 0
+    (tmp_path / "config.json").write_text((done / "config.json").read_text())
+    (tmp_path / "metrics.jsonl").write_text('{"stage": "clo\n')
+    assert share_done(tmp_path) == 0
+
+
+def test_a_killed_worker_loses_nothing(tmp_path):
+    """Killed by SIGKILL after a checkpoint; another one goes on from there, to the same bits."""
+    longer = {**CLONING["settings"], "extraction": {"steps": 3000, "batch": 8}, "trainer": {"chunk": 20}}
+    plan = planned(**SEEDS, settings=longer)
+    whole = run_inline(plan, tmp_path / "whole")
+    begin(plan, tmp_path / "cut")
+    first = tmp_path / "cut" / "jobs" / plan.jobs[0].id
+
+    def kill():
+        while not (first / "checkpoint.npz").exists():
+            time.sleep(0.005)
+        os.kill(json.loads((first / ATTEMPTS).read_text())["pid"], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    engine = LocalEngine(tmp_path / "cut", workers=1, threads=1)
+    try:
+        swept = run_on(engine, plan, tmp_path / "cut")
+    finally:
+        engine.cancel()
+    killer.join(10)
+    assert swept.failed == {}
+    assert sorted(row["attempts"] for row in swept.rows) == [1, 2]
+    assert lasting(swept.rows) == lasting(whole.rows)
+    for one, other in zip(finished_jobs(tmp_path / "cut"), finished_jobs(tmp_path / "whole"), strict=True):
+        arrays = [np.load(job / "policy-0.npz") for job in (one, other)]
+        assert all(np.array_equal(arrays[0][name], arrays[1][name]) for name in arrays[0].files)
+
+
+def test_estimates_stand_beside_every_member_of_a_log(tmp_path):
+    kept = {**CLONING["settings"], "trainer": {"chunk": 20, "report": 0.3}}
+    swept = run_inline(planned(**SEEDS, settings=kept), tmp_path)
+    for row in swept.rows:
+        assert row["estimate_low"] <= row["estimate"] <= row["estimate_high"]
+        assert row["support"] in ("supported", "weak", "do not trust")
+
+
+def test_the_best_setting_is_selected_across_jobs(folder):
+    """Two β in two jobs: the rule sees both."""
+    base = json.loads((finished_jobs(folder)[0] / ROWS).read_text())["rows"][0]
+    sound = {"mass_violation": 0.0, "flow_violation": 0.1, "effective_sample_size": 0.5}
+    rows = [
+        {**base, "beta": beta, "diagnostics": {**sound, "held_out_claimed_value": value}}
+        for beta, value in ((0.1, 1.0), (0.01, 2.0))
+    ]
+    jobs = planned(**SEEDS).jobs
+    about = {"seconds": 1.0, "host": "here", "attempts": 1}
+    found = {job.id: {"rows": [row], **about} for job, row in zip(jobs, rows, strict=True)}
+    assert [row["selected"] for row in rows_of(found, jobs)] == [False, True]
+    assert arrow_table(rows_of(found, jobs))["beta"].to_pylist() == [0.1, 0.01]
+    assert set(PASSING) < set(SCHEMA)
+
+
+def test_command_lists_jobs_and_reports_failures(tmp_path, monkeypatch, capsys, folder, plan):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{key} = {json.dumps(value)}" for key, value in TAXI.items() if key != "name"]
+    (tmp_path / "sweep.toml").write_text(
+        "\n".join(["objectives = ['esr']", "algorithms = ['bc']", "[[datasets]]", *lines])
+    )
+    main(["sweep", "sweep.toml", "--list", "--json", "--quiet"])
+    (job,) = json.loads(capsys.readouterr().out)["jobs"]
+    assert job["members"] == 1
+    assert not (tmp_path / "sweep").exists()
+    for options, message in (
+        (["--workers", "0"], "at least one worker is needed, not 0"),
+        (["--address", "auto"], "an address is of a Ray cluster: say --engine ray"),
+        (["--engine", "ray", "--workers", "2"], "a Ray cluster has its own number of workers"),
+    ):
+        with pytest.raises(SystemExit):
+            main(["sweep", "sweep.toml", "--quiet", *options])
+        assert message in capsys.readouterr().err

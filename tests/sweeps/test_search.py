@@ -1,0 +1,58 @@
+"""A search draws what it is told to, and the same on every engine, however often it is interrupted."""
+
+import pytest
+from support.sweeps import InlineEngine, lasting, planned, run_inline
+
+from aetdice import InputError
+from aetdice.sweeps.sweeping import run_on
+
+pytest.importorskip("optuna", reason="Optuna is not installed: pip install 'aetdice[search]'")
+
+pytestmark = [pytest.mark.trains, pytest.mark.filterwarnings("ignore")]  # Optuna's own warnings are not ours
+SEARCH = {
+    "search": "optuna",
+    "trials": 4,
+    "batch": 3,
+    "algorithms": [
+        {
+            "algorithm": "bc",
+            "learning_rate": {"low": 1e-4, "high": 1e-2, "log": True},
+            "network.hidden": [[8], [4]],
+        }
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """A search by scores that is done, and its folder."""
+    folder = tmp_path_factory.mktemp("search")
+    return run_inline(planned(**SEARCH, criterion="environment"), folder), folder
+
+
+def test_every_trial_is_in_the_table_and_one_is_selected(found):
+    rows = found[0].rows
+    assert len(rows) == 4
+    assert len({row["learning_rate"] for row in rows}) == 4
+    assert all(1e-4 <= row["learning_rate"] <= 1e-2 for row in rows)
+    assert all(row["settings"]["network.hidden"] in ([8], [4]) for row in rows)
+    assert sum(row["selected"] for row in rows) == 1
+
+
+def test_a_search_goes_on_where_it_stopped(found, tmp_path):
+    plan = planned(**SEARCH, criterion="environment")
+    engine = InlineEngine(found[1])
+    assert lasting(run_on(engine, plan, found[1]).rows) == lasting(found[0].rows)
+    assert engine.submitted == []
+    assert lasting(run_inline(plan, tmp_path, losing={1: 1}).rows) == lasting(found[0].rows)
+
+
+def test_a_search_says_what_its_criterion_needs(tmp_path):
+    with pytest.raises(InputError, match="needs episodes that are kept for it"):
+        run_inline(planned(**{**SEARCH, "trials": 1}, criterion="estimate"), tmp_path)
+
+
+def test_both_ends_of_a_range_are_checked_before_anything_is_trained():
+    wrong = {"algorithm": "aetdice", "beta": {"low": 0, "high": 1}}
+    with pytest.raises(InputError, match="beta must be positive"):
+        planned(**{**SEARCH, "algorithms": [wrong]})
