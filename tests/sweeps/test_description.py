@@ -18,6 +18,7 @@ FAULTS = {
     "data-from-python": ({"datasets": [{"data": [1, 2]}]}, "a dataset of a sweep needs data: a file"),
     "same-name": ({"datasets": [TAXI, TAXI]}, "two datasets are called 'taxi': give them a name each"),
     "algorithm": ({"algorithms": ["aetdyce"]}, "there is no algorithm 'aetdyce'; did you mean aetdice?"),
+    "algorithm-twice": ({"algorithms": ["bc", "bc"]}, "bc is there twice: its settings are compared"),
     "foreign-value": ({"algorithms": [{"algorithm": "bc", "beta": 0.1}]}, "bc does not read beta"),
     "unknown-value": ({"algorithms": [{"algorithm": "bc", "gain": 1}]}, "nothing called 'gain' varies"),
     "unknown-setting": ({"grid": {"dual.step": [5]}}, "there is no setting 'dual.step'; did you mean"),

@@ -6,10 +6,12 @@ import signal
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from support.sweeps import CLONING, TAXI, InlineEngine, lasting, planned, run_inline
+from support.refusals import complaint
+from support.sweeps import CLONING, InlineEngine, lasting, planned, run_inline
 
 from aetdice import InputError, load_run
 from aetdice.cli import main
@@ -19,7 +21,7 @@ from aetdice.sweeps.engines.local import LocalEngine
 from aetdice.sweeps.job import ATTEMPTS, ROWS, finished_jobs, run_job
 from aetdice.sweeps.plan import begin
 from aetdice.sweeps.running import share_done
-from aetdice.sweeps.sweeping import run_on
+from aetdice.sweeps.sweeping import Swept, check, run_on
 from aetdice.sweeps.table import PASSING, SCHEMA, arrow_table, rows_of
 
 pytestmark = pytest.mark.trains
@@ -174,21 +176,56 @@ def test_the_best_setting_is_selected_across_jobs(folder):
     assert set(PASSING) < set(SCHEMA)
 
 
-def test_command_lists_jobs_and_reports_failures(tmp_path, monkeypatch, capsys, folder, plan):
+def toml(value):
+    """A value as TOML writes it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f'"{name}" = {toml(entry)}' for name, entry in value.items()) + "}"
+    return "[" + ", ".join(map(toml, value)) + "]" if isinstance(value, list) else json.dumps(value)
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """The sweep of these tests as a file."""
     monkeypatch.chdir(tmp_path)
-    lines = [f"{key} = {json.dumps(value)}" for key, value in TAXI.items() if key != "name"]
-    (tmp_path / "sweep.toml").write_text(
-        "\n".join(["objectives = ['esr']", "algorithms = ['bc']", "[[datasets]]", *lines])
-    )
-    main(["sweep", "sweep.toml", "--list", "--json", "--quiet"])
-    (job,) = json.loads(capsys.readouterr().out)["jobs"]
-    assert job["members"] == 1
+    path = tmp_path / "sweep.toml"
+    path.write_text("\n".join(f"{name} = {toml(value)}" for name, value in {**CLONING, **SEEDS}.items()))
+    return str(path)
+
+
+def test_command_shows_what_was_selected(file, folder, capsys):
+    main(["sweep", file, "--out", str(folder), "--quiet"])
+    shown = capsys.readouterr().out
+    assert "selected, offline" in shown
+    assert all(word in shown for word in ("taxi", "ESR", "bc", str(folder / "results.parquet")))
+    main(["sweep", file, "--out", str(folder), "--quiet", "--json"])
+    record = json.loads(capsys.readouterr().out)
+    assert record["rows"] == len(record["selected"]) == 2
+    assert record["failed"] == {}
+
+
+def test_command_lists_jobs_and_begins_none(file, capsys, plan, tmp_path):
+    main(["sweep", file, "--list", "--json", "--quiet"])
+    assert [job["id"] for job in json.loads(capsys.readouterr().out)["jobs"]] == [job.id for job in plan.jobs]
+    main(["sweep", file, "--list", "--quiet"])
+    assert all(job.id in capsys.readouterr().out for job in plan.jobs[:1])
     assert not (tmp_path / "sweep").exists()
-    for options, message in (
-        (["--workers", "0"], "at least one worker is needed, not 0"),
-        (["--address", "auto"], "an address is of a Ray cluster: say --engine ray"),
-        (["--engine", "ray", "--workers", "2"], "a Ray cluster has its own number of workers"),
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--workers 0", "at least one worker is needed, not 0"),
+        ("--address auto", "an address is of a Ray cluster: say --engine ray"),
+        ("--engine ray --workers 2", "a Ray cluster has its own number of workers: leave --workers out"),
+    ],
+)
+def test_command_refuses(file, capsys, options, message):
+    assert complaint(capsys, "sweep", file, "--quiet", *options.split()) == message
+    assert not Path(file).with_suffix("").exists()
+
+
+def test_a_job_that_came_to_nothing_is_one_sentence(tmp_path):
+    with pytest.raises(
+        InputError, match=r"1 job\(s\) came to nothing, the first in .*000-abc: the disk is full"
     ):
-        with pytest.raises(SystemExit):
-            main(["sweep", "sweep.toml", "--quiet", *options])
-        assert message in capsys.readouterr().err
+        check(Swept([], {"000-abc": "the disk is full"}), tmp_path)

@@ -31,11 +31,6 @@ class Cell:
     objectives: list[Objective]
     description: Description
 
-    @property
-    def name(self) -> str:
-        objectives = ", ".join(objective.short_name for objective in self.objectives)
-        return f"{self.entry.algorithm} for {objectives} on {self.data.name}"
-
     def jobs(self, values: Mapping[str, list[Any]], settings: int) -> Iterator[Job]:
         """Every combination of the values, which are among so many settings, in jobs that fit."""
         static = {name: several for name, several in values.items() if name not in TOGETHER}

@@ -93,10 +93,9 @@ def description_from(content: Mapping[str, Any], folder: Path | None = None) -> 
         config = config.adapted({"trainer.effort": content["effort"]})
     search = _search(content, algorithms)
     _check_read(grid, config, algorithms)
-    objectives = _entries(content, "objectives", "objective")
     return Description(
         datasets=_datasets(_entries(content, "datasets", "data"), folder),
-        objectives=objectives,
+        objectives=_entries(content, "objectives", "objective"),
         algorithms=algorithms,
         seeds=_seeds(content.get("seeds", [0])),
         config=config,
@@ -134,10 +133,14 @@ def _datasets(entries: list[Options], folder: Path | None) -> list[Options]:
         beside = None if folder is None else folder / data
         path = str(beside.resolve()) if beside is not None and beside.exists() else data
         found.append({**entry, "data": path, "name": str(entry.get("name", data))})
-    names = [entry["name"] for entry in found]
-    if twice := next((name for name in names if names.count(name) > 1), None):
+    if twice := twice_in([entry["name"] for entry in found]):
         raise InputError(f"two datasets are called {twice!r}: give them a name each")
     return found
+
+
+def twice_in(names: Sequence[str]) -> str | None:
+    """A name that occurs more than once."""
+    return next((name for name in names if names.count(name) > 1), None)
 
 
 def _algorithm(entry: Options, grid: Mapping[str, Any]) -> AlgorithmEntry:
@@ -156,6 +159,10 @@ def _algorithm(entry: Options, grid: Mapping[str, Any]) -> AlgorithmEntry:
 
 def _check_read(grid: Mapping[str, Any], config: TrainingConfig, algorithms: list[AlgorithmEntry]) -> None:
     names = [entry.algorithm for entry in algorithms]
+    if twice := twice_in(names):
+        raise InputError(
+            f"{twice} is there twice: its settings are compared with each other, so give them as lists"
+        )
     for key in (*grid, *config.changed()):
         if not any(is_value(key, name) for name in names):
             readers = [name for name in ALGORITHMS if is_value(key, name)]

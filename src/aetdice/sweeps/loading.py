@@ -16,7 +16,7 @@ from aetdice.errors import InputError
 from aetdice.evaluation import make_objectives, swept_objectives
 from aetdice.objectives import Objective, check_objective
 from aetdice.progress import tell
-from aetdice.sweeps.description import Description, Options
+from aetdice.sweeps.description import Description, Options, twice_in
 
 OF_FILES = ("columns", "ends", "horizon", "format")
 OF_COLLECTIONS = ("episodes", "seed", "quality")
@@ -71,8 +71,7 @@ def _load(entry: Options, objectives: Sequence[Options]) -> Loaded:
     else:
         horizon, count = episodes.horizon or int(episodes.lengths.max()), len(episodes.objectives)
         found = [one for given in objectives for one in swept_objectives(_texts(given), count, horizon)]
-    names = [objective.name for objective in found]
-    if twice := next((name for name in names if names.count(name) > 1), None):
+    if twice := twice_in([objective.name for objective in found]):
         raise InputError(f"the objective {twice} is given twice")
     check_horizon(episodes, horizon)
     for objective in found:

@@ -26,14 +26,8 @@ class Runner:
         self, engine: Engine, folder: Path, retries: int, members: int, keep: Callable[[], object]
     ) -> None:
         """`members` are those of all jobs; `keep` is called whenever some have come to their end."""
-        self.engine, self.folder, self.retries, self.members, self.keep = (
-            engine,
-            folder,
-            retries,
-            members,
-            keep,
-        )
-        self.done = 0
+        self.engine, self.folder, self.keep = engine, folder, keep
+        self.retries, self.members, self.done = retries, members, 0
         self.told: tuple[int, int] | None = None
         self.failed: dict[str, str] = {}
         """Why, by job."""
