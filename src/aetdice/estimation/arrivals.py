@@ -10,7 +10,7 @@ neighbours in the data are."""
 NEIGHBOURS = 6
 LOOKED_AT = 30
 """Nearest steps, of which those of the same episode do not count."""
-ASKED, KNOWN = 4_000, 50_000
+ASKED, KNOWN = 2_000, 20_000
 """Steps whose rewards are foretold, and steps that foretell them, where numbers are chosen."""
 
 

@@ -15,7 +15,7 @@ from aetdice.data.successors import followed, frames_before
 from aetdice.estimation.neighbour_model import NeighbourModel
 
 MOST, PARTS = 2, (8, 32, 128)
-"""One of so many episodes makes a model: the best of those that know nothing of the others, and worse ones."""
+"""One of so many episodes makes a model of the others: the best that can be had so, then worse ones."""
 LEAST_EPISODES = 5
 ASKED = 3_000
 """Steps that each model foretells."""
