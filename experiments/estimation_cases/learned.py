@@ -11,6 +11,7 @@ from aetdice.datasets import load_dataset, make_env
 from aetdice.envs.environment import Environment, FiniteEnvironment
 from aetdice.evaluation import sample_returns
 from aetdice.exact import TabularMOMDP, enumerate_space
+from aetdice.learning.setup import readable
 from aetdice.learning.training import train
 from aetdice.objectives import Objective, bsr
 from estimation_cases.case import Candidate, Case, Half, Truth, cases_of, parts
@@ -30,7 +31,8 @@ def trained(
     data: Episodes, objectives: dict[str, Objective], horizon: int, settings: dict[str, Any], **options: Any
 ) -> list[Candidate]:
     """Their twin, and a policy for each objective and setting, from one training."""
-    config = TrainingConfig().adapted({**settings, "trainer.report": 0.0})
+    given = TrainingConfig().adapted({**settings, "trainer.report": 0.0})
+    config = readable(given, options.get("algorithm", "aetdice"))
     asked = list(objectives.values())
     run = train(data, asked, horizon=horizon, config=config, progress=False, **options)
     labels = {objective.name: label for label, objective in objectives.items()}
@@ -73,8 +75,9 @@ def taxi_cases(count: int) -> Iterator[Case]:
         divided = parts(data, 0)
         candidates = trained(divided[0], OBJECTIVES, 20, SHORT, beta=(1e-3, 1e-2, 1e-1))
         candidates += halves(candidates)
-        candidates += trained(divided[0], OBJECTIVES, 20, SHORT_IQL, algorithm="esr-iql")[1:]
-        fair = trained(divided[0], {"SER": OBJECTIVES["SER"]}, 20, SHORT, algorithm="fairdice")
+        esr, ser = ({label: OBJECTIVES[label]} for label in ("ESR", "SER"))
+        candidates += trained(divided[0], esr, 20, SHORT_IQL, algorithm="esr-iql")[1:]
+        fair = trained(divided[0], ser, 20, SHORT, algorithm="fairdice")
         candidates.append(fair[1]._replace(labels=list(OBJECTIVES)))
         space = enumerate_space(TabularMOMDP.from_environment(env))
         name = f"layout {seed}, slip {slip:g}"
@@ -99,10 +102,10 @@ def maze_cases(count: int) -> Iterator[Case]:
         )
         candidates += halves(candidates)
         if index < 2:
-            candidates += trained(divided[0], objectives, 150, MAZE_IQL, algorithm="esr-iql")[1:]
+            esr, ser = ({label: objectives[label]} for label in objectives)
+            candidates += trained(divided[0], esr, 150, MAZE_IQL, algorithm="esr-iql")[1:]
             candidates += trained(divided[0], objectives, 150, MAZE_DUAL, algorithm="aetdice")[1:]
-            fair = {"SER": objectives["SER"]}
-            candidates += trained(divided[0], fair, 150, MAZE_DUAL, algorithm="fairdice")[1:]
+            candidates += trained(divided[0], ser, 150, MAZE_DUAL, algorithm="fairdice")[1:]
         yield from cases_of(
             "maze",
             f"{name}, slip {slip:g}, seed {50 + index}",

@@ -30,9 +30,9 @@ from estimation_cases.case import Candidate, Case, Truth, cases_of, parts
 
 TRUTH_EPISODES = 80_000
 OBJECTIVES = {"ESR": bsr(0.0), "BSR": bsr(0.5), "SER": bsr(1.0)}
-GYM = ("fishwood", "resource-gathering", "fishwood-even", "deep-sea-treasure")
+GYM = ("fishwood", "resource-gathering", "fishwood-even")
 """As the strangers have them."""
-SEEDS = 4
+SEEDS = 5
 
 
 def random_policy(space: AugmentedSpace, seed: int) -> TabularPolicy:
