@@ -31,8 +31,8 @@ from aetdice.studies.parts import code_commit
 
 TAXI = {"size": 5, "origins": ((0, 0), (4, 4)), "destinations": ((0, 2), (4, 2)), "start": (2, 2)}
 DATA: dict[str, dict[str, Any]] = {
-    "fair-taxi": {"horizon": 20, "episodes": 2_000, **TAXI},
     "pointmaze-2obj": {"horizon": 150, "episodes": 1_000},
+    "fair-taxi": {"horizon": 20, "episodes": 2_000, **TAXI},
     "dispatch": {"episodes": 2_000},
 }
 PARTS = ("train", "estimate")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from aetdice.estimation.acting import Acting
+from aetdice.estimation.acting import Acting, Actor
 from aetdice.estimation.counted_model import CountedModel
 from aetdice.estimation.intervals import covariance, normal_quantile
 from aetdice.estimation.models import Model
@@ -67,7 +67,7 @@ def model_errors(
 def errors_of_parts(
     model: NeighbourModel,
     recording: Recording,
-    acting: Acting,
+    acting: Actor,
     found: Float[np.ndarray, " n"],
     seed: int,
 ) -> Utilities:

@@ -12,7 +12,9 @@ from scipy.optimize import isotonic_regression
 
 from aetdice.data.noise import chance_share
 from aetdice.data.successors import followed, frames_before
+from aetdice.estimation.models import Model
 from aetdice.estimation.neighbour_model import NeighbourModel
+from aetdice.estimation.rollouts import Course
 
 MOST, PARTS = 2, (8, 32, 128)
 """One of so many episodes makes a model of the others: the best that can be had so, then worse ones."""
@@ -62,6 +64,12 @@ def foresight_of(model: NeighbourModel, seed: int) -> Foresight | None:
     if not len(there):
         return None
     return Foresight(distance[there], np.clip(isotonic_regression(wrong[there]).x, 0, 1))
+
+
+def foreseen(model: Model, course: Course, seed: int) -> Course:
+    """With the share of steps that neighbours foretell wrongly in the place of those that have none near."""
+    found = foresight_of(model, seed) if isinstance(model, NeighbourModel) else None
+    return course if found is None else course._replace(unknown=found.missed(course.distances))
 
 
 def _foretold(
