@@ -180,6 +180,8 @@ def test_a_run_on_a_log_keeps_its_estimate_beside_the_scores(tmp_path, capsys):
     assert found["policy"]["low"] <= found["policy"]["value"] <= found["policy"]["high"]
     assert 0 <= found["policy"]["improvement"] <= 1
     assert "score" not in found["policy"]
+    assert ("does not trust" in found["beside_verdict"]) != run.selected.verdict.trusted
+    assert found["policy"]["support"]["word"] in found["beside_verdict"]
     result = json.loads((tmp_path / "run" / "result.json").read_text(encoding="utf-8"))
     assert result["estimate"] == json.loads(json.dumps(found))
     assert result["score"] is None

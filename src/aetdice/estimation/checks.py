@@ -3,11 +3,13 @@
 from typing import NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
-from aetdice.estimation.acting import Acting
+from aetdice.estimation.acting import Acting, Actor
 from aetdice.estimation.counted_model import CountedModel
 from aetdice.estimation.intervals import covariance, normal_quantile
 from aetdice.estimation.models import Model
+from aetdice.estimation.neighbour_model import NeighbourModel
 from aetdice.estimation.opinions import Opinion
 from aetdice.estimation.recording import Recording, Utilities, bootstrap_weights
 from aetdice.estimation.replay import replay_errors
@@ -17,6 +19,7 @@ ROLLOUTS = 10_000
 NEIGHBOUR_ROLLOUTS = 1_000
 APART_REPLICATES = 40
 CHECK_REPLICATES = 12
+PARTS = 4
 CAUTION = 1.5
 """Several opinions are heard, so one must differ by so many widths of the noise to count."""
 MOST_UNRECORDED = 0.002
@@ -59,6 +62,26 @@ def model_errors(
         return None
     found = replay_errors(model, recording.utilities_of, seed)
     return found if found is not None or twin is None else twin.gaps
+
+
+def errors_of_parts(
+    model: NeighbourModel,
+    recording: Recording,
+    acting: Actor,
+    found: Float[np.ndarray, " n"],
+    seed: int,
+) -> Utilities:
+    """By how much k differs in models of a quarter of the episodes each.
+
+    Neighbours are further away there: what that changes tells of what their distance does to the estimate,
+    which no bootstrap of the same neighbours shows.
+    """
+    order = np.random.default_rng(seed).permutation(recording.count)
+    parts = [recording.episodes.select(np.sort(order[i::PARTS])) for i in range(PARTS)]
+    each = [NeighbourModel(part, model.horizon) for part in parts if len(part)]
+    count = rollouts_in(model) // PARTS
+    played = [one.play(acting, count, seed + i).returns for i, one in enumerate(each)]
+    return np.stack([recording.utilities_of(returns).mean(axis=0) for returns in played]) - found
 
 
 def unheard(opinion: Opinion) -> Opinion:

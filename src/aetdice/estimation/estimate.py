@@ -11,6 +11,7 @@ from aetdice.errors import InputError
 from aetdice.estimation.acting import Acting, MixtureActing, acting_of
 from aetdice.estimation.checks import (
     CAUTION,
+    errors_of_parts,
     model_errors,
     reproduce,
     rollouts_in,
@@ -18,6 +19,8 @@ from aetdice.estimation.checks import (
     unseen_alone,
 )
 from aetdice.estimation.counted_model import CountedModel
+from aetdice.estimation.errors import mean_error, typical_error, values_of
+from aetdice.estimation.foresight import foreseen
 from aetdice.estimation.intervals import (
     Interval,
     covariance,
@@ -29,11 +32,11 @@ from aetdice.estimation.intervals import (
 from aetdice.estimation.models import MOST_DIMENSIONS, kind_of_model
 from aetdice.estimation.neighbour_model import NeighbourModel
 from aetdice.estimation.opinions import LONGEST, MOST_STEPS, Opinion, opinions_on
-from aetdice.estimation.recording import Recording, Utilities, bootstrap_weights
+from aetdice.estimation.recording import Recording, bootstrap_weights
 from aetdice.estimation.support import Support, judge_support
 from aetdice.evaluation import Policy
 from aetdice.evaluation.scores import QUANTILES
-from aetdice.objectives import Objective, in_float64
+from aetdice.objectives import Objective
 
 LEVEL = 0.9
 SAMPLED = 100
@@ -150,7 +153,10 @@ def estimate(
     draws = draws_of(both[0], covariance(both, shared, own), freedom, seed)
     aggregation = recording.objective.aggregation
     errors = model_errors(model, recording, reproduction, seed)
-    wrong = 0.0 if errors is None else _error_of(recording.objective, both[0, :size], errors, level)
+    wrong = 0.0 if errors is None else mean_error(recording.objective, both[0, :size], errors, level)
+    if isinstance(model, NeighbourModel):
+        apart = errors_of_parts(model, recording, acting, both[0, :size], seed)
+        wrong = float(np.hypot(wrong, typical_error(recording.objective, both[0, :size], apart, level)))
     first = interval_of(aggregation, both[0, :size], draws[:, :size], level).widened(wrong)
     shown = {o.name: _shown(o, recording.objective, first, level) for o in opinions}
     disagreement = max((each["disagreement"] for each in shown.values() if each["heard"]), default=0.0)
@@ -166,7 +172,7 @@ def estimate(
         ),
         logged=interval_of(aggregation, both[0, size:], draws[:, size:], level),
         support=judge_support(
-            rollouts.course,
+            foreseen(model, rollouts.course, seed),
             None if behaviour is None else _distance(recording, acting, behaviour),
             _warnings(known_kind is not None, first, disagreement),
         ),
@@ -234,7 +240,7 @@ def _opinions(
 
 
 def _shown(opinion: Opinion, objective: Objective, own: Interval, level: float) -> dict[str, Any]:
-    values = _values(objective, opinion.utilities)
+    values = values_of(objective, opinion.utilities)
     error = float(np.std(values[1:], ddof=1))
     apart = abs(float(values[0]) - own.value)
     noise = CAUTION * np.hypot(normal_quantile(level) * error, own.half)
@@ -245,17 +251,6 @@ def _shown(opinion: Opinion, objective: Objective, own: Interval, level: float) 
         "why": opinion.why,
         "disagreement": float(max(0.0, apart - noise)),
     }
-
-
-def _error_of(objective: Objective, found: Float[np.ndarray, " n"], errors: Utilities, level: float) -> float:
-    """What errors of k amount to in J: their mean and its noise."""
-    values = _values(objective, np.concatenate([found[None], found - errors]))
-    return float(np.hypot(values[1] - values[0], normal_quantile(level) * np.std(values[2:], ddof=1)))
-
-
-def _values(objective: Objective, utilities: Utilities) -> Float[np.ndarray, " replicates"]:
-    aggregate = in_float64(objective.aggregation)
-    return np.array([float(aggregate(row)) for row in utilities])
 
 
 def _warnings(near: bool, first: Interval, disagreement: float) -> list[str]:

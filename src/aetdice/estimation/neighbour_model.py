@@ -1,27 +1,40 @@
 """A model of continuous data: what followed the nearest recorded steps, moved along by a local line.
 
-Rewards often depend on where a step leads alone. Where that foretells them at least as well as state and
-action do, they are those of the steps that led nearest there, whatever their action was.
+Rewards often depend on where a step leads alone, and on few of its numbers. Where these foretell them at
+least as well as state and action do, they are those of the steps that led nearest there, whatever their
+action was.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
-from scipy.spatial import cKDTree
 
 from aetdice.data import Episodes
 from aetdice.data.successors import ending_steps, followed, frames_before
 from aetdice.estimation.acting import Actor, Augmented
+from aetdice.estimation.arrivals import FAR, Arrivals, nearest_of_another, tree_of
 from aetdice.estimation.local_lines import draw_along_lines, kernel_of
 from aetdice.estimation.recording import Weights
 from aetdice.estimation.rollouts import Course, Rollouts, Utility
 
-NEIGHBOURS, ARRIVALS = 10, 6
-"""Steps that are looked at for how a step moves, and for what it brings."""
-FAR = 3.0
-"""A step is unknown if its nearest neighbour is so many median moves away, or so many times as far as
-neighbours in the data are."""
+NEIGHBOURS = 10
+"""Steps that are looked at for how a step moves."""
 SAMPLE = 4_000
 """Steps of the data whose own neighbours are looked for."""
+
+
+class Effects(NamedTuple):
+    """What steps do, in the model's own scale."""
+
+    move: Float[np.ndarray, "n d"]
+    reward: Float[np.ndarray, "n m"]
+    drawn: Int[np.ndarray, " n"]
+    """The recorded steps that they were drawn from."""
+    distance: Float[np.ndarray, " n"]
+    """How far the nearest recorded steps are."""
+    strange: Bool[np.ndarray, " n"]
+    """Whether that is too far to be like them."""
 
 
 class NeighbourModel:
@@ -51,7 +64,7 @@ class NeighbourModel:
             self.place = np.column_stack([self.state, actions / self.width])
             self.groups = [used]
         self.trees = [tree_of(self.place[rows]) if len(rows) else None for rows in self.groups]
-        self.arrivals = tree_of(self.arrival)
+        self.arrivals = Arrivals(self.arrival, self.reward, self.episode)
         self.reach = FAR * float(np.median(np.linalg.norm(self.move, axis=1)))
         self.radius, self.pays_arrival = self._usual_distance()
 
@@ -86,6 +99,13 @@ class NeighbourModel:
             replicate_noise=spread / each,
         )
 
+    def foretell(
+        self, observations: Shaped[np.ndarray, "n *o"], actions: Shaped[np.ndarray, "n *a"], seed: int
+    ) -> Effects:
+        """What these actions do in these states."""
+        weights, own = np.ones((1, len(self.episodes))), np.zeros(len(actions), int)
+        return self._effects(self.scaled(observations), actions, weights, own, np.random.default_rng(seed))
+
     def scaled(self, observations: Shaped[np.ndarray, "n *o"]) -> Float[np.ndarray, "n d"]:
         """As states are measured here."""
         return observations.reshape(len(observations), -1).astype(float) / self.spread
@@ -102,20 +122,23 @@ class NeighbourModel:
         accrued = np.zeros((len(own), self.episodes.rewards.shape[1]))
         going, use = np.ones(len(own), bool), np.zeros(self.episodes.steps)
         steps = unknown = 0
+        distances = []
         for time in range(self.horizon):
             states = Augmented(here * self.spread, accrued, np.full(len(own), time))
             action = np.asarray(acting.sample(states, rng))
-            move, reward, drawn, strange = self._effects(here, action, weights, own, rng)
+            found = self._effects(here, action, weights, own, rng)
             first = going & (own == 0)
             steps += int(first.sum())
-            unknown += int(np.sum(first & strange))
-            use += np.bincount(drawn[first], minlength=len(use))
-            accrued += np.where(going[:, None], reward, 0)
-            here = np.clip(here + move, self.low, self.high)
-            going = going & ~self.ends[drawn]
+            unknown += int(np.sum(first & found.strange))
+            distances.append(found.distance[first])
+            use += np.bincount(found.drawn[first], minlength=len(use))
+            accrued += np.where(going[:, None], found.reward, 0)
+            here = np.clip(here + found.move, self.low, self.high)
+            going = going & ~self.ends[found.drawn]
             if not going.any():
                 break
-        return Course(accrued, unknown / max(steps, 1), 0.0, np.bincount(self.episode, use))
+        by_episode = np.bincount(self.episode, use)
+        return Course(accrued, unknown / max(steps, 1), 0.0, by_episode, np.concatenate(distances))
 
     def _effects(
         self,
@@ -124,22 +147,21 @@ class NeighbourModel:
         weights: Weights,
         own: Int[np.ndarray, " n"],
         rng: np.random.Generator,
-    ) -> tuple[
-        Float[np.ndarray, "n d"], Float[np.ndarray, "n m"], Int[np.ndarray, " n"], Bool[np.ndarray, " n"]
-    ]:
-        """How a step moves, what it brings, which recorded one it was drawn from; whether none is near."""
+    ) -> Effects:
+        """What steps do in their replicates."""
         rows, distance = self._neighbours(here, action)
         size, apart = here.shape[1], self.place[rows] - self._placed(here, action)[:, None]
         effect = np.concatenate([self.move[rows], self.reward[rows]], axis=2)
-        found, chosen = draw_along_lines(apart, effect, self._kernel(distance, rows, weights, own), rng)
+        kernel = self._kernel(distance, rows, weights, own, self.radius)
+        found, chosen = draw_along_lines(apart, effect, kernel, rng)
         move, reward, drawn = found[:, :size], found[:, size:], rows[np.arange(len(rows)), chosen]
         if self.pays_arrival:
-            there = here + move
-            far, near = self._arrived(there)
-            kernel = self._kernel(far, near, weights, own)
-            reward, _ = draw_along_lines(self.arrival[near] - there[:, None], self.reward[near], kernel, rng)
+            near, far, beside = self.arrivals.near(here + move)
+            kernel = self._kernel(far, near, weights, own, self.arrivals.radius)
+            reward, _ = draw_along_lines(beside, self.reward[near], kernel, rng)
         away = np.linalg.norm(apart[:, 0, :size], axis=1)
-        return move, reward, drawn, (distance[:, 0] > self.radius) | (away > self.reach)
+        strange = (distance[:, 0] > self.radius) | (away > self.reach)
+        return Effects(move, reward, drawn, distance[:, 0], strange)
 
     def _kernel(
         self,
@@ -147,12 +169,13 @@ class NeighbourModel:
         rows: Int[np.ndarray, "n k"],
         weights: Weights,
         own: Int[np.ndarray, " n"],
+        radius: float,
     ) -> Float[np.ndarray, "n k"]:
         """With every neighbour as often as its replicate has it; as they are if it has none of them.
 
         What is far counts only where nothing is near.
         """
-        far = distance > np.maximum(2 * distance[:, :1], self.radius)
+        far = distance > np.maximum(2 * distance[:, :1], radius)
         kernel = kernel_of(np.where(far, np.inf, distance))
         counted = kernel * weights[own[:, None], self.episode[rows]]
         return np.where(counted.sum(axis=1, keepdims=True) > 0, counted, kernel + 1e-12)
@@ -180,38 +203,17 @@ class NeighbourModel:
             rows[ours[:, None], np.arange(k)], distance[ours[:, None], np.arange(k)] = group[near], far
         return rows, distance
 
-    def _arrived(
-        self, there: Float[np.ndarray, "n d"]
-    ) -> tuple[Float[np.ndarray, "n k"], Int[np.ndarray, "n k"]]:
-        """How far the steps are that led nearest there, and which."""
-        return self.arrivals.query(there, k=np.arange(1, min(ARRIVALS, len(self.arrival)) + 1))
-
     def _usual_distance(self) -> tuple[float, bool]:
         """How far is far, and whether rewards are foretold at least as well by where steps lead.
 
-        Both are read from steps beside the nearest one of another episode: with the same action, whose
-        distance has a 90 % quantile, or with the same arrival.
+        Both are read from steps beside the nearest one of another episode with the same action, whose
+        distance has a 90 % quantile.
         """
         rows = np.random.default_rng(0).permutation(self.episodes.steps)[:SAMPLE]
         near, distance = self._neighbours(self.state[rows], self.episodes.actions[rows])
-        one, apart = self._other(rows, near, distance)
-        far, near = self._arrived(self.arrival[rows])
-        two, further = self._other(rows, near, far)
-        known = np.isfinite(apart) & np.isfinite(further)
+        found, apart = nearest_of_another(near, distance, self.episode, rows)
+        known = np.isfinite(apart)
         if not known.any():
             return 0.0, False
-        misses = [np.sum((self.reward[found] - self.reward[rows])[known] ** 2) for found in (one, two)]
-        return FAR * float(np.quantile(apart[known], 0.9)), bool(misses[1] <= misses[0])
-
-    def _other(
-        self, rows: Int[np.ndarray, " n"], near: Int[np.ndarray, "n k"], distance: Float[np.ndarray, "n k"]
-    ) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-        """The nearest of another episode, and how far it is."""
-        apart = np.where(self.episode[near] != self.episode[rows][:, None], distance, np.inf)
-        best = apart.argmin(axis=1)
-        return near[np.arange(len(near)), best], apart.min(axis=1)
-
-
-def tree_of(points: Float[np.ndarray, "n d"]) -> cKDTree:
-    """Split in the middle, not at the median: twice as fast where many steps are from one place."""
-    return cKDTree(points, balanced_tree=False, compact_nodes=False)
+        miss = float(((self.reward[found] - self.reward[rows])[known] ** 2).sum(axis=1).mean())
+        return FAR * float(np.quantile(apart[known], 0.9)), self.arrivals.miss <= miss

@@ -23,6 +23,8 @@ class Course(NamedTuple):
     """Share of the steps that rest on very few recorded ones, where something else might have followed."""
     use: Float[np.ndarray, " episodes"]
     """How often steps of every recorded episode were used."""
+    distances: Float[np.ndarray, " steps"] = np.zeros(0)
+    """Of every step, where near ones stand for those that were not recorded."""
 
     @property
     def effective_episodes(self) -> float:

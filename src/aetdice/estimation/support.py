@@ -8,7 +8,7 @@ from aetdice.estimation.rollouts import Course
 Word = Literal["supported", "extrapolating", "do not trust"]
 
 MOST_UNKNOWN = {"supported": 0.01, "extrapolating": 0.1}
-"""Share of the steps for which nothing like it was recorded."""
+"""Share of the steps that nothing recorded tells of."""
 MOST_THIN = {"supported": 0.05, "extrapolating": 0.25}
 """Share of the steps that rest on very few recorded ones."""
 LEAST_EPISODES = {"supported": 20.0, "extrapolating": 6.0}
@@ -39,7 +39,7 @@ def judge_support(course: Course, distance: float | None, warnings: list[str]) -
     order: list[Word] = ["supported", "extrapolating", "do not trust"]
     word = max(grades, key=order.index)
     reasons = [
-        f"for {unknown:.1%} of its steps nothing like them was recorded",
+        f"what {unknown:.1%} of its steps do was not recorded",
         f"{thin:.1%} rest on very few recorded ones",
         f"it rests on {effective_episodes:.0f} episodes",
         *warnings,

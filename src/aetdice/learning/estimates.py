@@ -19,7 +19,20 @@ def estimate_member(member: Member, data: Episodes, seen: Episodes | None, horiz
         found.append(estimate(one, data, member.objective, **known))  # type: ignore[arg-type]
         tell("estimates", len(found), len(member.acting))
     policy, twin = found
-    return {"policy": policy.record(), "twin": twin.record(), "self_check": self_check(twin)}
+    return {
+        "policy": policy.record(),
+        "twin": twin.record(),
+        "self_check": self_check(twin),
+        "beside_verdict": beside_verdict(member, policy),
+    }
+
+
+def beside_verdict(member: Member, policy: PolicyEstimate) -> str:
+    """Two words on one policy, which answer different questions."""
+    trusts = "trusts" if member.verdict.trusted else "does not trust"
+    return (
+        f"the verdict {trusts} what was trained; {policy.support.word!r} says how far this number can be believed"
+    )
 
 
 def self_check(twin: PolicyEstimate) -> dict[str, Any]:
