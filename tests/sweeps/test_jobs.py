@@ -229,3 +229,9 @@ def test_a_job_that_came_to_nothing_is_one_sentence(tmp_path):
         InputError, match=r"1 job\(s\) came to nothing, the first in .*000-abc: the disk is full"
     ):
         check(Swept([], {"000-abc": "the disk is full"}), tmp_path)
+
+
+def test_a_report_of_a_sweep_shows_all_its_jobs(folder, plan, tmp_path, capsys):
+    page = tmp_path / "report.html"
+    main(["report", str(folder), "--out", str(page), "--episodes", "5", "--quiet"])
+    assert all(job.id in page.read_text() for job in plan.jobs)

@@ -1,4 +1,8 @@
-"""How much memory a population will take, counted from shapes before anything is trained."""
+"""How much memory a population will take, counted from shapes before anything is trained.
+
+Updates and metrics see all members at once; passes over all data, of each step and the next, one member
+after the other.
+"""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +14,15 @@ import numpy as np
 from aetdice.algorithms import Algorithm
 from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
-from aetdice.learning.inputs import courses_for, encoder_for, encoder_of_values, head_for, onto_device
+from aetdice.data.stored import BLOCK
+from aetdice.learning.inputs import (
+    PROBE_STEPS,
+    courses_for,
+    encoder_for,
+    encoder_of_values,
+    head_for,
+    onto_device,
+)
 from aetdice.learning.population import stack, start_policies, start_values
 from aetdice.learning.streaming import may_stay
 
@@ -24,7 +36,7 @@ FEW = 4
 
 
 class Memory(NamedTuple):
-    """Bytes of the data, of each member, and of each twin that the members of a seed share."""
+    """Bytes of the data and a pass over it, of each member, and of each twin that members of a seed share."""
 
     data: int
     member: int
@@ -49,13 +61,14 @@ def memory_of(
         start_policies, encoder, head, hidden, seeds, courses_for(dataset, learner)
     )
     batch = max(config.dual.batch, config.iql.batch, config.extraction.batch)
-    drawn, passed = config.trainer.chunk, PASSES * (encoder.features + sum(hidden))
-    updates = FLOAT * batch * (drawn + passed)
+    row = FLOAT * (encoder.features + sum(hidden))
+    updates = batch * (FLOAT * config.trainer.chunk + PASSES * row)
     steps = 0 if may_stay(dataset, config) else dataset.steps
-    policies = 2 * size_of(policy) + FLOAT * PER_STEP * steps + updates
+    probed = row * min(dataset.steps, PROBE_STEPS)
+    policies = 2 * size_of(policy) + FLOAT * PER_STEP * steps + updates + probed
     return Memory(
-        data=size_of(data) * steps // data.count,
-        member=2 * size_of(values) + updates + policies,
+        data=size_of(data) * steps // data.count + 2 * row * (steps or BLOCK),
+        member=2 * size_of(values) + updates + probed + policies,
         twin=policies,
     )
 
