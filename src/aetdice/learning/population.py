@@ -45,7 +45,7 @@ def member(population: T, index: int) -> T:
 
 
 @jax.jit
-def _entries(arrays: T, index: int) -> T:
+def _entries(arrays: T, index: Int[Array, ""]) -> T:
     """One program for all leaves and members: to compile a slice of every shape takes seconds."""
     return jax.tree.map(lambda leaf: leaf[index], arrays)
 
