@@ -17,9 +17,14 @@ SEEN = frozenset(
         "taxi-1", "taxi-2", "taxi-4", "taxi-6", "maze-0", "maze-1", "maze-5", "fishwood", "fishwood-even",
         "four-room", "four-room-small", "fruit-tree-6", "random-1", "random-2", "random-6",
         "reach-line-near", "reach-plane", "reach-plane-gusts", "swimmer",
+        "taxi-8", "taxi-10", "maze-6", "maze-12", "maze-13", "deep-sea-treasure-short", "four-room-long",
+        "reach-line-far", "reach-plane-breeze", "reach-plane-few",
     )
 )  # fmt: skip
-"""Problems that were held back until 2026-11-18, when they were looked at; since then anybody may."""
+"""Problems that were held back until 2026-11-18, when they were looked at; since then anybody may.
+
+Of the second set, from taxi-8 on, the others are still held back.
+"""
 ALPHAS = {"ESR": 0.0, "BSR 0.5": 0.5, "SER": 1.0}
 
 
