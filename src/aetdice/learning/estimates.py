@@ -30,9 +30,8 @@ def estimate_member(member: Member, data: Episodes, seen: Episodes | None, horiz
 def beside_verdict(member: Member, policy: PolicyEstimate) -> str:
     """Two words on one policy, which answer different questions."""
     trusts = "trusts" if member.verdict.trusted else "does not trust"
-    return (
-        f"the verdict {trusts} what was trained; {policy.support.word!r} says how far this number can be believed"
-    )
+    word = policy.support.word
+    return f"the verdict {trusts} what was trained; {word!r} says how far this number can be believed"
 
 
 def self_check(twin: PolicyEstimate) -> dict[str, Any]:
