@@ -1,6 +1,6 @@
 """Estimates of J from a log alone, against the truth: coverage, width, support and selection by them.
 
-    python experiments/estimation.py --out RESULT.json [--families momdp narrow taxi mo-gym …]
+    python experiments/estimation.py --out RESULT.json [--families momdp taxi mo-gym dispatch maze …]
     python experiments/estimation.py --out RESULT.json --figure PICTURE.png
 
 A policy is learned from nine tenths of a dataset and estimated from the tenth that was kept. Truth is exact
