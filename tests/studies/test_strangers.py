@@ -153,7 +153,9 @@ def test_what_cannot_be_done_here_is_left_out_and_said(monkeypatch, shown, tmp_p
     monkeypatch.setattr(importlib.util, "find_spec", lambda module: None if module == "mujoco" else module)
     study = STUDIES["strangers"](True)
     assert "development-hopper" not in [part.name for part in study.parts]
-    words = "Left out: hopper, swimmer, hopper-expert, swimmer-expert; they need pip install 'aetdice[mujoco]'."
+    words = (
+        "Left out: hopper, swimmer, hopper-expert, swimmer-expert; they need pip install 'aetdice[mujoco]'."
+    )
     assert words in shown(study, {}, tmp_path)
     assert words in (tmp_path / "tables.md").read_text()
 
