@@ -57,6 +57,8 @@ class EpisodeWeighting(Algorithm):
     """Weights of whole episodes that rest on a given share of them."""
 
     divergence: Divergence
+    joins: bool = eqx.field(static=True)
+    """Whether members may leave joined episodes out."""
     courses: int = eqx.field(static=True)
     sees_accrued: bool = eqx.field(static=True)
     sees_time: bool = eqx.field(static=True)
@@ -66,8 +68,8 @@ class EpisodeWeighting(Algorithm):
     pools: bool = eqx.field(static=True)
     ignores: tuple[str, ...] = eqx.field(static=True)
 
-    def __init__(self, horizon: int, config: TrainingConfig) -> None:
-        self.divergence = DIVERGENCES[config.dual.divergence]()
+    def __init__(self, horizon: int, config: TrainingConfig, joins: bool = False) -> None:
+        self.divergence, self.joins = DIVERGENCES[config.dual.divergence](), joins
         self.courses = config.extraction.courses
         self.sees_accrued, self.sees_time, self.steps, self.ends = config.ablation.accrued, True, 0, True
         dual = [field.name for field in dataclasses.fields(DualConfig) if field.name != "divergence"]
@@ -79,7 +81,7 @@ class EpisodeWeighting(Algorithm):
 
     @property
     def sweeps(self) -> dict[str, float]:
-        return {"sample_size": SAMPLE_SIZE, "joins": 1.0}
+        return {"sample_size": SAMPLE_SIZE, **({"joins": 1.0} if self.joins else {})}
 
     @property
     def hints(self) -> Hints:
@@ -194,6 +196,6 @@ def _stochastic_share(data: DeviceData) -> Float[Array, ""]:
     return jnp.mean(jnp.max(data.steps.successors.probability, axis=1) < 1)
 
 
-def episode_weighting(horizon: int, config: TrainingConfig) -> EpisodeWeighting:
+def episode_weighting(horizon: int, config: TrainingConfig, joins: bool = False) -> EpisodeWeighting:
     """Any F and concave G, by weighing whole episodes."""
-    return EpisodeWeighting(horizon, config)
+    return EpisodeWeighting(horizon, config, joins)

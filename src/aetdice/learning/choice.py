@@ -81,7 +81,7 @@ def choose(dataset: Episodes, given: Choice, horizon: int) -> Choice:
         kind = kind_of_model(dataset)
         given = given if kind is None else given._replace(config=_all_of_it(given.config))
         return given._replace(
-            algorithm=episode_weighting(horizon, given.config),
+            algorithm=episode_weighting(horizon, given.config, joins="joins" in TRIED[kind]),
             joins="none" if kind is None else "best",
             sweeps={**given.sweeps, **TRIED[kind]},
         )

@@ -165,7 +165,9 @@ def quantity_sheet(summary: Summary, group: str | None) -> Sheet:
             cells = [Cell(f"{share:.1%}", share) for share in known]
         if cells:
             lines.append(line(name, "", *_filled(cells, len(names)), faint=True))
-    return Sheet(f"{summary['title']}: {title}", ("method", "setting", *names), lines)
+    headings = ("method", "setting", *names)
+    unnamed = max((len(each.cells) for each in lines), default=0) - len(headings)  # before any row is done
+    return Sheet(f"{summary['title']}: {title}", (*headings, *[""] * unnamed), lines)
 
 
 def _filled(cells: Sequence[Cell], count: int) -> list[Cell]:
