@@ -205,7 +205,7 @@ def _processor() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer cases: three minutes, not fifteen")
+    parser.add_argument("--quick", action="store_true", help="fewer cases: four minutes")
     parser.add_argument("--peer", help="a Python that has d3rlpy")
     parser.add_argument("--note", help="what else the machine was doing")
     parser.add_argument("--out", type=Path)
