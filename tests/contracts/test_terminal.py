@@ -102,6 +102,32 @@ def test_results_of_long_names_fit():
     assert fits(printed(shown))
 
 
+@pytest.mark.parametrize(
+    ("trusted", "word", "said"),
+    [
+        (True, "supported", "trusted. Words"),
+        (True, "do not trust", "not trusted, as its estimate is not. Words"),
+        (False, "supported", "not trusted. Words"),
+    ],
+)
+def test_a_verdict_is_not_believed_beside_an_estimate_that_is_not(trusted, word, said):
+    found = {"value": 1.0, "low": 0.5, "high": 1.5, "level": 0.9, "support": {"word": word, "words": "Why"}}
+    found |= {"logged": found, "improvement": 0.5, "unseen": 10, "episodes": 100}
+    unknown = dict.fromkeys(("score", "twin_score", "exact_score", "gap_share"))
+    summary = {
+        **unknown,
+        "data_score": 1.0,
+        "objective": "ESR",
+        "selected": {"params": {}, "rule": "by hand"},
+        "verdict": "Words",
+        "trusted": trusted,
+        "estimate": {"policy": found, "twin": found, "self_check": {"words": "fine"}},
+    }
+    shown = printed(training_table({"by_objective": [summary], "seconds": 1.0}, Path("runs/log")))
+    [line] = [each for each in shown.splitlines() if each.startswith("verdict")]
+    assert line.split(maxsplit=1)[1].strip() == said
+
+
 def test_a_solution_is_printed_within_the_columns(capsys):
     main(["solve", "two-step", "--objective", "ser"])
     assert fits(capsys.readouterr().out)

@@ -81,12 +81,20 @@ def _summary(summary: Mapping[str, Any]) -> Table:
         rows["exact optimum"] = f"{summary['exact_score']:.4f}"
     if summary["gap_share"] is not None:
         rows["gap closed"] = f"{summary['gap_share']:.1%} of the way from the twin to the optimum"
-    rows["verdict"] = f"{'trusted' if summary['trusted'] else 'not trusted'}. {summary['verdict']}"
+    rows["verdict"] = f"{_trust(summary)}. {summary['verdict']}"
     if "estimate" in summary:
         rows |= estimate_rows(summary["estimate"])
     for label, value in rows.items():
         facts.add_row(Text(label, style="bold"), Text(value))
     return facts
+
+
+def _trust(summary: Mapping[str, Any]) -> str:
+    """A verdict is only as good as the estimate beside it, where there is one."""
+    if not summary["trusted"]:
+        return "not trusted"
+    doubted = "estimate" in summary and summary["estimate"]["policy"]["support"]["word"] == "do not trust"
+    return "not trusted, as its estimate is not" if doubted else "trusted"
 
 
 def estimate_rows(estimate: Mapping[str, Any]) -> dict[str, str]:
