@@ -20,6 +20,10 @@ LEAST_DRAWN = 0.01
 """How likely a course must be to be kept."""
 
 
+Kept = tuple[Float[Array, " h"], ...]
+"""A factor for every unit of every hidden layer, as dropout draws it; or nothing."""
+
+
 class Perceptron(eqx.Module):
     """Linear layers with GELU between them; the last one starts at zero."""
 
@@ -36,13 +40,14 @@ class Perceptron(eqx.Module):
         )
         self.biases = tuple(jnp.zeros(fan[1], jnp.float32) for fan in fans)
 
-    def __call__(self, x: Float[Array, " i"]) -> Float[Array, " o"]:
-        return self.hidden(x) @ self.weights[-1] + self.biases[-1]
+    def __call__(self, x: Float[Array, " i"], kept: Kept = ()) -> Float[Array, " o"]:
+        return self.hidden(x, kept) @ self.weights[-1] + self.biases[-1]
 
-    def hidden(self, x: Float[Array, " i"]) -> Float[Array, " h"]:
-        """What the last layer sees."""
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+    def hidden(self, x: Float[Array, " i"], kept: Kept = ()) -> Float[Array, " h"]:
+        """What the last layer sees; `kept` scales the units of each hidden layer."""
+        for i, (weight, bias) in enumerate(zip(self.weights[:-1], self.biases[:-1], strict=True)):
             x = jax.nn.gelu(x @ weight + bias)
+            x = x * kept[i] if kept else x
         return x
 
 
@@ -137,15 +142,26 @@ class Nu(eqx.Module):
         self.net = Perceptron((encoder.features, *hidden, heads), key)
         self.offsets = jnp.zeros(constants, jnp.float32)
 
-    def heads(self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"]) -> Float[Array, " heads"]:
-        """ν at every time step, where each has a head."""
-        return self.net(self.encoder(observation, accrued, jnp.zeros((), jnp.int32))) + self.offsets
+    @property
+    def trained(self) -> tuple[Perceptron, Float[Array, " constants"]]:
+        """All that training changes."""
+        return self.net, self.offsets
+
+    def with_trained(self, trained: tuple[Perceptron, Float[Array, " constants"]]) -> "Nu":
+        return eqx.tree_at(lambda nu: (nu.net, nu.offsets), self, trained)
+
+    def heads(self, encoded: Float[Array, " features"]) -> Float[Array, " heads"]:
+        """ν at every time step, where each has a head, of what the encoder has made of a state."""
+        return self.net(encoded) + self.offsets
+
+    def of_encoded(self, encoded: Float[Array, " features"], time: Int[Array, ""]) -> Float[Array, ""]:
+        """ν of what the encoder has made of a state."""
+        return _at(self.net(encoded), time) + _at(self.offsets, time)
 
     def __call__(
         self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
     ) -> Float[Array, ""]:
-        outputs = self.net(self.encoder(observation, accrued, time))
-        return _at(outputs, time) + _at(self.offsets, time)
+        return self.of_encoded(self.encoder(observation, accrued, time), time)
 
 
 def _at(entries: Float[Array, " k"], time: Int[Array, ""]) -> Float[Array, ""]:
@@ -312,12 +328,22 @@ class PolicyNetwork(eqx.Module):
         course: Int[Array, ""] | None = None,
     ) -> Float[Array, " k"]:
         """What the head reads; a mixture must be told the course."""
+        return self.net(self.encoded(observation, accrued, time, course))
+
+    def encoded(
+        self,
+        observation: Shaped[Array, " o"],
+        accrued: Float[Array, " m"],
+        time: Int[Array, ""],
+        course: Int[Array, ""] | None = None,
+    ) -> Float[Array, " features"]:
+        """What the network reads."""
         features = self.encoder(observation, accrued, time)
         if not self.is_mixture:
-            return self.net(features)
+            return features
         if course is None:
             raise TypeError("a mixture policy acts on a course")
-        return self.net(jnp.concatenate([features, jax.nn.one_hot(course, len(self.courses))]))
+        return jnp.concatenate([features, jax.nn.one_hot(course, len(self.courses))])
 
     def log_probability(
         self,

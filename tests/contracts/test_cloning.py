@@ -12,7 +12,8 @@ from support.training import TINY, leaves, parameters, tiny_episodes, tiny_run
 
 from aetdice import InputError, TrainingConfig, augment
 from aetdice.algorithms import Weighing
-from aetdice.algorithms.cloning import drop_units
+from aetdice.algorithms.cloning import init_cloning, prepare_cloning, update_cloning
+from aetdice.algorithms.optimiser import pace
 from aetdice.algorithms.sampling import cumulative_shares, sample_rows
 from aetdice.data.device import to_device
 from aetdice.dice import FiniteHorizon
@@ -148,16 +149,25 @@ TAXI = FairTaxi(size=3, origins=((0, 0), (2, 2)), destinations=((0, 1), (2, 1)),
 
 
 def test_policy_under_dropout_lacks_a_share_of_its_hidden_units():
-    encoder = Encoder(None, 3, True, True, np.zeros(2), np.ones(2), np.ones(2), 0, 8)
+    data = to_device(augment(tiny_episodes(), Identity(), 3), actions=4)
+    encoder = Encoder((3,), 3, True, True, np.zeros(1), np.ones(1), np.ones(2), 0, 8)
     policy = PolicyNetwork(encoder, Categorical(4), (500, 400), KEY)
     policy = eqx.tree_at(lambda p: p.net.weights[2], policy, jnp.ones((400, 4)))
-    into, middle, out = drop_units(policy, 0.25, KEY).net.weights
-    np.testing.assert_array_equal(into, policy.net.weights[0])
-    for found, whole in ((middle, policy.net.weights[1]), (out, policy.net.weights[2])):
-        gone = np.all(np.asarray(found) == 0, axis=1)
+    now = pace(jnp.asarray(1e-3), jnp.asarray(0.0))
+    batch, again = (
+        prepare_cloning(policy, data.steps, data.steps.weight, None, now, 0.25, key)
+        for key in (KEY, jax.random.key(1))
+    )
+    for factors, width in zip(batch.kept, (500, 400), strict=True):
+        assert factors.shape == (width,)
+        gone = np.asarray(factors) == 0
         assert gone.mean() == pytest.approx(0.25, abs=0.1)
-        np.testing.assert_allclose(found[~gone], whole[~gone] / 0.75, rtol=1e-6)
-    assert not np.array_equal(drop_units(policy, 0.25, jax.random.key(1)).net.weights[2], out)
+        np.testing.assert_allclose(factors[~gone], 1 / 0.75, rtol=1e-6)
+    assert not np.array_equal(batch.kept[0], again.kept[0])
+    after = update_cloning(init_cloning(policy), batch).policy.net.weights
+    for before, trained, factors in zip(policy.net.weights[1:], after[1:], batch.kept, strict=True):
+        unmoved = np.all(np.asarray(before) == np.asarray(trained), axis=1)
+        np.testing.assert_array_equal(unmoved, np.asarray(factors) == 0)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,14 @@ import pytest
 from support.training import tiny_episodes
 
 from aetdice import InputError, Policy, bsr, esr, load_policy, ser
-from aetdice.algorithms.dual import DiceHyper, DualSetting, init_dual, step_rewards, update_dual
+from aetdice.algorithms.dual import (
+    DiceHyper,
+    DualSetting,
+    init_dual,
+    prepare_dual,
+    step_rewards,
+    update_dual,
+)
 from aetdice.config import DualConfig, NetworkConfig
 from aetdice.data import augment
 from aetdice.data.device import to_device
@@ -290,16 +297,16 @@ def test_nu_with_a_head_per_step_learns(augmented):
 
         def update(arrays, step):
             rows = jax.random.randint(jax.random.fold_in(KEY, step), (32, 1), 0, DATA.steps.count)
-            state = eqx.combine(arrays, rest)
-            state = update_dual(state, hyper, DATA, rows, DATA.initial[:8], step.astype(jnp.float32), setting)
-            return eqx.filter(state, eqx.is_array), None
+            state, number = eqx.combine(arrays, rest), step.astype(jnp.float32)
+            batch = prepare_dual(state.nu.encoder, hyper, DATA, rows, DATA.initial[:8], number, setting)
+            return eqx.filter(update_dual(state, hyper, batch, setting), eqx.is_array), None
 
         return eqx.combine(jax.lax.scan(update, arrays, jnp.arange(20))[0], rest)
 
     end = trained(start)
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(end))
     place = (jnp.asarray([0]), jnp.zeros(2))
-    heads = end.nu.heads(*place)
+    heads = end.nu.heads(end.nu.encoder(*place, jnp.asarray(0)))
     assert np.abs(heads).max() > 0
     for time in range(3):
         assert float(end.nu(*place, jnp.asarray(time))) == pytest.approx(float(heads[time]), abs=1e-6)

@@ -10,7 +10,7 @@ from support.expectiles import expectile
 from support.ragged import HORIZON, KEY, ragged, ragged_episodes, some_nu
 
 from aetdice import Episode, Episodes, TrainingConfig, bsr, lsr
-from aetdice.algorithms.iql import LAGS, Value, least_reach, td_target
+from aetdice.algorithms.iql import LAGS, Value, least_reach, prepare_target, td_target
 from aetdice.learning.inputs import encoder_for, onto_device
 from aetdice.learning.population import stack, start_values, train_values, value_metrics
 from aetdice.learning.setup import algorithm_for, hyper_of
@@ -34,10 +34,15 @@ def test_the_last_of_n_steps_is_that_of_a_loop(n_step, cut):
 @pytest.mark.parametrize("cut", [False, True], ids=["whole", "cut"])
 def test_targets_are_recorded_rewards_and_the_value_beyond_them(cut, terminal):
     data, value = ragged(cut=cut), Value(some_nu().encoder, (8,), KEY)
-    utility, worth, targets = map(eqx.filter_jit, (OBJECTIVE.utility, value, td_target))
+    utility, worth = map(eqx.filter_jit, (OBJECTIVE.utility, value))
+
+    @eqx.filter_jit
+    def targets(value, last):
+        return td_target(value, prepare_target(value.encoder, OBJECTIVE, data.steps, last, terminal))
+
     for n_step in (1, 3):
         last = data.steps.take(data.ahead(jnp.arange(data.steps.count), n_step))
-        found, row = np.asarray(targets(value, OBJECTIVE, data.steps, last, terminal)), 0
+        found, row = np.asarray(targets(value, last)), 0
         for episode in ragged_episodes(cut=cut):
             steps = len(episode.rewards)
             accrued = np.concatenate([np.zeros((1, 2)), np.cumsum(episode.rewards, axis=0)])

@@ -133,7 +133,8 @@ def test_slack_starts_at_the_expected_utilities_of_the_data():
 
 @eqx.filter_jit
 def updated(hyper, step):
-    after = ONE.update(started(hyper), hyper, DATA, ONE.draw(KEY, DATA), step)
+    state = started(hyper)
+    after = ONE.update(state, hyper, ONE.prepare(state, hyper, DATA, ONE.draw(KEY, DATA), step))
     return jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves((after.nu, after.slack))])
 
 
@@ -164,8 +165,9 @@ def opinions(constants):
 
 @eqx.filter_jit
 def weights_and_loss(state):
-    target = td_target(state.value, IQL_HYPER.objective, DATA.steps, DATA.steps, terminal=False)
-    loss = iql_loss((state.value, state.critics), state.slow, IQL_HYPER, DATA.steps, target)
+    batch = IQL.prepare(state, IQL_HYPER, DATA, jnp.arange(DATA.steps.count), jnp.asarray(0))
+    target = td_target(state.value, batch.target)
+    loss = iql_loss((state.value, state.critics), state.slow, IQL_HYPER, batch, target)
     return IQL.weigh(state, IQL_HYPER, DATA).weights, loss
 
 

@@ -11,7 +11,14 @@ from support.training import TINY
 
 from aetdice import bsr
 from aetdice.algorithms.dice import aetdice
-from aetdice.algorithms.dual import DualSetting, batch_weights, entering_and_residuals, step_residuals
+from aetdice.algorithms.dual import (
+    DiceHyper,
+    DualSetting,
+    batch_weights,
+    entering_and_residuals,
+    prepare_dual,
+    step_residuals,
+)
 from aetdice.config import DualConfig
 from aetdice.dice import Discounted, FiniteHorizon
 from aetdice.objectives import ChiSquare
@@ -21,12 +28,19 @@ from aetdice.objectives import ChiSquare
 def test_residuals_do_not_depend_on_the_window(window):
     nu = some_nu()
     data, mu = ragged(cut=False), jnp.array([0.3, 0.7])
-    setting = DualSetting(FiniteHorizon(HORIZON), ChiSquare(), DualConfig())
-    rows = (jnp.arange(data.steps.count)[:, None] + jnp.arange(window)[None]).ravel() % data.steps.count
-    batch, first = data.steps.take(rows), data.steps.take(data.initial)
-    together, singly = eqx.filter_jit(entering_and_residuals), eqx.filter_jit(step_residuals)
-    entering, found = together(nu, bsr(0.5), first, batch, window, mu, setting)
-    np.testing.assert_allclose(found, singly(nu, bsr(0.5), batch, mu, setting), atol=1e-5)
+    setting, objective = DualSetting(FiniteHorizon(HORIZON), ChiSquare(), DualConfig()), bsr(0.5)
+    rows = (jnp.arange(data.steps.count)[:, None] + jnp.arange(window)[None]) % data.steps.count
+    hyper = DiceHyper(objective, 0.1, 1e-3, 1e-3, first_beta=0.1, averaging=0.999)
+
+    @eqx.filter_jit
+    def together(nu):
+        batch = prepare_dual(nu.encoder, hyper, data, rows, data.initial, jnp.zeros(()), setting)
+        return entering_and_residuals(nu, batch, mu, setting)
+
+    entering, found = together(nu)
+    steps, first = data.steps.take(rows.ravel()), data.steps.take(data.initial)
+    singly = eqx.filter_jit(step_residuals)(nu, objective, steps, mu, setting)
+    np.testing.assert_allclose(found, singly, atol=1e-5)
     starts = jax.vmap(nu)(first.observation, first.accrued, first.time)
     np.testing.assert_allclose(entering, starts, atol=1e-5)
 

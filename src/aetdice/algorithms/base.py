@@ -80,8 +80,15 @@ class Algorithm(eqx.Module):
         """Which rows of the data an update looks at: integers, so that many updates can be drawn ahead."""
 
     @abc.abstractmethod
-    def update(self, state: Any, hyper: Any, data: DeviceData, rows: Any, step: Int[Array, ""]) -> Any:
-        """One update on the rows drawn."""
+    def prepare(self, state: Any, hyper: Any, data: DeviceData, rows: Any, step: Int[Array, ""]) -> Any:
+        """What an update makes of its rows and number whatever came before it: encoded states, rewards.
+
+        It reads nothing of `state` that updates change, so that many batches can be prepared at once.
+        """
+
+    @abc.abstractmethod
+    def update(self, state: Any, hyper: Any, batch: Any) -> Any:
+        """One update on a batch that was prepared."""
 
     @abc.abstractmethod
     def finish(self, state: Any, hyper: Any, data: DeviceData) -> Any:

@@ -5,27 +5,37 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from aetdice.algorithms.base import Algorithm, Weighing
-from aetdice.algorithms.optimiser import ADAM, cosine, descend
+from aetdice.algorithms.optimiser import Moments, Pace, descend, no_moments
 from aetdice.config import TrainingConfig
 from aetdice.data.device import DeviceData, Steps
-from aetdice.networks import Encoder, PolicyNetwork
+from aetdice.networks import Encoder, Kept, Perceptron, PolicyNetwork
 from aetdice.objectives import Objective
 from aetdice.objectives.parameters import Parameter, parameter
 
 
 class CloningState(NamedTuple):
-    """A policy and its optimiser."""
+    """A policy, and the moments of its gradient."""
 
     policy: PolicyNetwork
-    optimiser: optax.OptState
+    moments: Moments
+
+
+class CloningBatch(NamedTuple):
+    """What an update needs of its rows and of its number: nothing in it changes with the policy."""
+
+    encoded: Float[Array, "batch f"]
+    action: Shaped[Array, "batch ..."]
+    counts: Float[Array, " batch"]
+    kept: Kept
+    """Dropout: the units that stay, raised to make up for the others."""
+    pace: Pace
 
 
 def init_cloning(policy: PolicyNetwork) -> CloningState:
-    return CloningState(policy, ADAM.init(eqx.filter(policy, eqx.is_inexact_array)))
+    return CloningState(policy, no_moments(policy.net))
 
 
 def cloning_loss(
@@ -40,37 +50,35 @@ def cloning_loss(
     return -jnp.mean(weights * fit)
 
 
-def drop_units(policy: PolicyNetwork, share: float, key: PRNGKeyArray) -> PolicyNetwork:
-    """Dropout: the policy without a random share of its hidden units, the others raised to make up."""
-
-    def drop(key: PRNGKeyArray, weight: Float[Array, "i o"]) -> Float[Array, "i o"]:
-        kept = jax.random.bernoulli(key, 1 - share, (weight.shape[0], 1))
-        return jnp.where(kept, weight / (1 - share), 0)
-
-    into, *onward = policy.net.weights
-    keys = jax.random.split(key, len(onward))
-    weights = (into, *(drop(k, weight) for k, weight in zip(keys, onward, strict=True)))
-    return eqx.tree_at(lambda p: p.net.weights, policy, weights)
-
-
-def update_cloning(
-    state: CloningState,
+def prepare_cloning(
+    policy: PolicyNetwork,
     batch: Steps,
-    weights: Float[Array, " batch"],
+    counts: Float[Array, " batch"],
     courses: Int[Array, " batch"] | None,
-    learning_rate: Float[Array, ""],
-    progress: Float[Array, ""],
+    pace: Pace,
     dropout: float,
     key: PRNGKeyArray,
-) -> CloningState:
-    """One step on the log-likelihood of a policy without some of its units."""
+) -> CloningBatch:
+    """The rows of an update, encoded; a random share of the hidden units is left out of it."""
+    seen = (batch.observation, batch.accrued, batch.time, *([] if courses is None else [courses]))
+    widths = [bias.shape[0] for bias in policy.net.biases[:-1]] if dropout else []
+    kept = tuple(
+        jax.random.bernoulli(k, 1 - dropout, (width,)).astype(jnp.float32) / (1 - dropout)
+        for k, width in zip(jax.random.split(key, max(1, len(widths))), widths, strict=False)
+    )
+    return CloningBatch(jax.vmap(policy.encoded)(*seen), batch.action, counts, kept, pace)
 
-    def loss(policy: PolicyNetwork) -> Float[Array, ""]:
-        shown = drop_units(policy, dropout, key) if dropout else policy
-        return cloning_loss(shown, batch, weights, courses)
 
-    gradient = eqx.filter_grad(loss)(state.policy)
-    return CloningState(*descend(state.policy, gradient, state.optimiser, learning_rate * cosine(progress)))
+def update_cloning(state: CloningState, batch: CloningBatch) -> CloningState:
+    """One step on the log-likelihood."""
+    policy = state.policy
+
+    def loss(net: Perceptron) -> Float[Array, ""]:
+        outputs = jax.vmap(lambda x: net(x, batch.kept))(batch.encoded)
+        return -jnp.mean(batch.counts * jax.vmap(policy.head.log_probability)(outputs, batch.action))
+
+    net, moments = descend(policy.net, jax.grad(loss)(policy.net), state.moments, batch.pace)
+    return CloningState(eqx.tree_at(lambda p: p.net, policy, net), moments)
 
 
 class Cloning(Algorithm):
@@ -116,10 +124,14 @@ class Cloning(Algorithm):
         del key, data
         return ()
 
-    def update(
+    def prepare(
         self, state: Array, hyper: Any, data: DeviceData, rows: tuple[()], step: Int[Array, ""]
-    ) -> Array:
-        del hyper, data, rows, step
+    ) -> tuple[()]:
+        del state, hyper, data, rows, step
+        return ()
+
+    def update(self, state: Array, hyper: Any, batch: tuple[()]) -> Array:
+        del hyper, batch
         return state
 
     def finish(self, state: Array, hyper: Any, data: DeviceData) -> Array:

@@ -11,7 +11,15 @@ from jaxtyping import Array, Int, PRNGKeyArray
 
 from aetdice.algorithms.base import Algorithm, Hints, Weighing
 from aetdice.algorithms.diagnostics import RatioDiagnostics, diagnose_ratios
-from aetdice.algorithms.dual import DiceHyper, DualSetting, DualState, init_dual, update_dual
+from aetdice.algorithms.dual import (
+    DiceHyper,
+    DualBatch,
+    DualSetting,
+    DualState,
+    init_dual,
+    prepare_dual,
+    update_dual,
+)
 from aetdice.algorithms.refit import refit
 from aetdice.config import TrainingConfig
 from aetdice.data.device import DeviceData
@@ -128,15 +136,19 @@ class Dice(Algorithm):
         starts = jax.random.randint(start_key, (config.starts,), 0, data.initial.shape[0])
         return rows, data.initial[starts]
 
-    def update(
+    def prepare(
         self,
         state: DualState,
         hyper: DiceHyper,
         data: DeviceData,
         rows: tuple[Int[Array, "windows length"], Int[Array, " starts"]],
         step: Int[Array, ""],
-    ) -> DualState:
-        return update_dual(state, hyper, data.segmented, *rows, step.astype(jnp.float32), self.setting)
+    ) -> DualBatch:
+        number = step.astype(jnp.float32)
+        return prepare_dual(state.nu.encoder, hyper, data.segmented, *rows, number, self.setting)
+
+    def update(self, state: DualState, hyper: DiceHyper, batch: DualBatch) -> DualState:
+        return update_dual(state, hyper, batch, self.setting)
 
     def finish(self, state: DualState, hyper: DiceHyper, data: DeviceData) -> DualState:
         kind = self.setting.config.refit

@@ -9,15 +9,14 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
-from aetdice.algorithms.optimiser import ADAM, average, cosine, descend
+from aetdice.algorithms.optimiser import Moments, Pace, average, cosine, descend, no_moments, pace
 from aetdice.config import DualConfig
 from aetdice.data import transformed_rewards
-from aetdice.data.device import DeviceData, Steps
+from aetdice.data.device import DeviceData, Steps, Successors
 from aetdice.dice import FiniteHorizon, Flow, dual_loss, ratio, residual
-from aetdice.networks import Nu
+from aetdice.networks import Encoder, Nu, Perceptron
 from aetdice.objectives import Divergence, Objective, Utility, multiplier
 from aetdice.objectives.parameters import Parameter, cast, parameter
 
@@ -48,75 +47,138 @@ class DualSetting(eqx.Module):
 
 
 class DualState(NamedTuple):
-    """ν, its optimiser, its average, and the slack k."""
+    """ν, the moments of its gradient, its average, and the slack k."""
 
     nu: Nu
-    optimiser: optax.OptState
+    moments: Moments
     average: Nu
     slack: Float[Array, " n"]
+
+
+class DualBatch(eqx.Module):
+    """What an update needs of its rows and of its number: nothing in it changes with ν.
+
+    D7: the batch is made of windows of consecutive steps, so only the last of each needs ν of its
+    successor; where an episode ends inside a window nothing follows, and the next step is not used.
+    """
+
+    encoded: Float[Array, "states f"]
+    """Of the steps, then of what comes after each window, then of initial states."""
+    time: Int[Array, " states"]
+    rewards: Float[Array, "batch n"]
+    """r̃."""
+    weights: Float[Array, "batch times"]
+    follows: Bool[Array, " batch"]
+    """Whether ν of the next state counts."""
+    zero_utility: Float[Array, " n"]
+    beta: Float[Array, ""]
+    pace: Pace
+    decay: Float[Array, ""]
+    """Of ν's average."""
+    after: "EncodedSuccessors | None"
+    window: int = eqx.field(static=True)
+
+
+class EncodedSuccessors(eqx.Module):
+    """All that may follow each step, where transitions are stochastic."""
+
+    encoded: Float[Array, "batch k f"]
+    weight: Float[Array, "batch k"]
+    """How likely it is, 0 where an episode ends."""
 
 
 def init_dual(nu: Nu, hyper: DiceHyper, data: DeviceData, setting: DualSetting) -> DualState:
     """The slack starts at the behaviour's own expected utilities."""
     slack = behaviour_utilities(hyper, data.steps, setting)
-    return DualState(nu, ADAM.init(eqx.filter(nu, eqx.is_inexact_array)), nu, slack)
+    return DualState(nu, no_moments(nu.trained), nu, slack)
 
 
 def behaviour_utilities(hyper: DiceHyper, steps: Steps, setting: DualSetting) -> Float[Array, " n"]:
     """F(0) + Σ d^D r̃."""
-    return _attained(hyper, steps, setting.flow.transition_weights(steps.weight, steps.count), setting)
+    utility, mass = hyper.objective.utility, setting.flow.transition_weights(steps.weight, steps.count)
+    rewards = step_rewards(utility, steps, setting.terminal_reward)
+    return _attained(utility(jnp.zeros_like(steps.accrued[0])), mass, rewards, setting)
 
 
-def update_dual(
-    state: DualState,
+def prepare_dual(
+    encoder: Encoder,
     hyper: DiceHyper,
     data: DeviceData,
     rows: Int[Array, "windows length"],
     starts: Int[Array, " starts"],
     step: Float[Array, ""],
     setting: DualSetting,
-) -> DualState:
-    """One step of ν down the dual loss, and of k towards the utilities that the ratios attain."""
-    batch, first = data.steps.take(rows.ravel()), data.steps.take(starts)
+) -> DualBatch:
+    """The rows of an update, gathered and encoded."""
+    steps, first, window = data.steps.take(rows.ravel()), data.steps.take(starts), rows.shape[1]
+    after, places = steps.successors, [(steps.observation, steps.accrued, steps.time)]
+    if after is None:
+        last = steps.take(jnp.arange(window - 1, steps.count, window))
+        places.append((last.next_observation, last.next_accrued, last.time + 1))
+    places.append((first.observation, first.accrued, first.time))
+    observation, accrued, time = (jnp.concatenate(parts) for parts in zip(*places, strict=True))
     progress = step / setting.config.steps
-    beta = annealed_beta(hyper, progress, setting)
-    weights = batch_weights(batch, data.count, setting)
-    mu = multiplier(hyper.objective.aggregation, state.slack)
+    beta, utility = annealed_beta(hyper, progress, setting), hyper.objective.utility
+    return DualBatch(
+        encoded=jax.vmap(encoder)(observation, accrued, time),
+        time=time,
+        rewards=step_rewards(utility, steps, setting.terminal_reward),
+        weights=batch_weights(steps, data.count, setting),
+        follows=~steps.terminated if setting.time_augmented else steps.bootstraps,
+        zero_utility=utility(jnp.zeros_like(steps.accrued[0])),
+        beta=beta,
+        pace=pace(cast(hyper.learning_rate, beta) * cosine(progress), step),
+        # D4: the ratios will come from an average of ν, since w is e divided by a small β.
+        decay=jnp.minimum(cast(hyper.averaging, beta), (1 + step) / (10 + step)),
+        after=None if after is None else _encoded_successors(encoder, steps, after),
+        window=window,
+    )
 
-    def loss(nu: Nu) -> tuple[Float[Array, ""], Float[Array, "batch times"]]:
+
+def _encoded_successors(encoder: Encoder, steps: Steps, after: Successors) -> EncodedSuccessors:
+    def one(accrued: Array, time: Array, observation: Array, reward: Array) -> Array:
+        return jax.vmap(lambda o, r: encoder(o, accrued + r, time + 1))(observation, reward)
+
+    encoded = jax.vmap(one)(steps.accrued, steps.time, after.observation, after.reward)
+    return EncodedSuccessors(encoded, jnp.where(after.follows, after.probability, 0))
+
+
+def update_dual(state: DualState, hyper: DiceHyper, batch: DualBatch, setting: DualSetting) -> DualState:
+    """One step of ν down the dual loss, and of k towards the utilities that the ratios attain."""
+    mu = multiplier(hyper.objective.aggregation, state.slack)
+    starts = batch.time.shape[0] - _windows_end(batch)
+
+    def loss(
+        trained: tuple[Perceptron, Float[Array, " constants"]],
+    ) -> tuple[Float[Array, ""], Float[Array, "batch times"]]:
+        nu = state.nu.with_trained(trained)
         if setting.time_augmented:
-            entering = jax.vmap(nu)(first.observation, first.accrued, first.time)
-            residuals = augmented_residuals(nu, hyper.objective, batch, mu, setting)
+            entering, residuals = augmented_residuals(nu, batch, mu, setting)
         else:
-            entering, residuals = entering_and_residuals(
-                nu, hyper.objective, first, batch, rows.shape[1], mu, setting
-            )
-            residuals = residuals[:, None]
+            entering, single = entering_and_residuals(nu, batch, mu, setting)
+            residuals = single[:, None]
         value = dual_loss(
             entering,
             residuals.ravel(),
             state.slack,
-            hyper.objective.utility(jnp.zeros_like(first.accrued[0])),
-            initial_weights=jnp.full(starts.shape, 1 / setting.config.starts),
-            weights=weights.ravel(),
-            beta=beta,
+            batch.zero_utility,
+            initial_weights=jnp.full(starts, 1 / starts),
+            weights=batch.weights.ravel(),
+            beta=batch.beta,
             divergence=setting.divergence,
             aggregation=hyper.objective.aggregation,
             flow=setting.flow,
         )
         return value, residuals
 
-    gradient, residuals = eqx.filter_grad(loss, has_aux=True)(state.nu)
-    rate = cast(hyper.learning_rate, beta) * cosine(progress)
-    nu, optimiser = descend(state.nu, gradient, state.optimiser, rate)
-    # D4: the ratios will come from an average of ν, since w is e divided by a small β.
-    smooth = average(state.average, nu, jnp.minimum(cast(hyper.averaging, beta), (1 + step) / (10 + step)))
-    w = ratio(residuals.ravel(), beta, setting.divergence).reshape(residuals.shape)
-    mass = jnp.sum(weights * w, axis=1)
-    attained = _attained(hyper, batch, mass, setting)
+    gradient, residuals = jax.grad(loss, has_aux=True)(state.nu.trained)
+    trained, moments = descend(state.nu.trained, gradient, state.moments, batch.pace)
+    smooth = average(state.average.trained, trained, batch.decay)
+    w = ratio(residuals.ravel(), batch.beta, setting.divergence).reshape(residuals.shape)
+    attained = _attained(batch.zero_utility, jnp.sum(batch.weights * w, axis=1), batch.rewards, setting)
     # D5: towards the attained utilities; the plain gradient is ∇²G times that, dead where G is linear.
-    slack = state.slack + cast(hyper.slack_rate, beta) * (attained - state.slack)
-    return DualState(nu, optimiser, smooth, slack)
+    slack = state.slack + cast(hyper.slack_rate, batch.beta) * (attained - state.slack)
+    return DualState(state.nu.with_trained(trained), moments, state.average.with_trained(smooth), slack)
 
 
 def annealed_beta(hyper: DiceHyper, progress: Float[Array, ""], setting: DualSetting) -> Float[Array, ""]:
@@ -127,55 +189,51 @@ def annealed_beta(hyper: DiceHyper, progress: Float[Array, ""], setting: DualSet
 
 
 def step_residuals(
-    nu: Nu, objective: Objective, batch: Steps, mu: Float[Array, " n"], setting: DualSetting
+    nu: Callable[[Array, Array, Array], Float[Array, ""]],
+    objective: Objective,
+    steps: Steps,
+    mu: Float[Array, " n"],
+    setting: DualSetting,
 ) -> Float[Array, " batch"]:
     """e of every step at its own time."""
-    return entering_and_residuals(nu, objective, batch.take(jnp.zeros(0, int)), batch, 1, mu, setting)[1]
+    reward = step_rewards(objective.utility, steps, setting.terminal_reward)
+    here = jax.vmap(nu)(steps.observation, steps.accrued, steps.time)
+    return residual(reward, here, expected_next(nu, steps), mu, setting.flow)
 
 
 def entering_and_residuals(
-    nu: Nu,
-    objective: Objective,
-    first: Steps,
-    batch: Steps,
-    window: int,
-    mu: Float[Array, " n"],
-    setting: DualSetting,
+    nu: Nu, batch: DualBatch, mu: Float[Array, " n"], setting: DualSetting
 ) -> tuple[Float[Array, " starts"], Float[Array, " batch"]]:
-    """ν where episodes start, and e of every step: one pass through the network for all of it.
+    """ν where episodes start, and e of every step: one pass through the network for all of it."""
+    size, window = batch.rewards.shape[0], batch.window
+    values = jax.vmap(nu.of_encoded)(batch.encoded, batch.time)
+    here, beyond, entering = jnp.split(values, [size, _windows_end(batch)])
+    if batch.after is None:
+        there = jnp.concatenate([here.reshape(-1, window)[:, 1:], beyond[:, None]], axis=1).ravel()
+        there = jnp.where(batch.follows, there, 0)
+    else:
+        following = jax.vmap(jax.vmap(nu.of_encoded, (0, None)))(batch.after.encoded, batch.time[:size] + 1)
+        there = jnp.sum(batch.after.weight * following, axis=1)
+    return entering, residual(batch.rewards, here, there, mu, setting.flow)
 
-    D7: the batch is made of windows of consecutive steps, so only the last of each needs ν of its
-    successor; where an episode ends inside a window nothing follows, and the next step is not used.
-    """
-    reward = step_rewards(objective.utility, batch, setting.terminal_reward)
-    if batch.successors is not None:
-        entering = jax.vmap(nu)(first.observation, first.accrued, first.time)
-        here = jax.vmap(nu)(batch.observation, batch.accrued, batch.time)
-        return entering, residual(reward, here, expected_next(nu, batch), mu, setting.flow)
-    size = batch.count
-    last = batch.take(jnp.arange(window - 1, size, window))
-    observation = jnp.concatenate([batch.observation, last.next_observation, first.observation])
-    accrued = jnp.concatenate([batch.accrued, last.next_accrued, first.accrued])
-    time = jnp.concatenate([batch.time, last.time + 1, first.time])
-    here, beyond, entering = jnp.split(
-        jax.vmap(nu)(observation, accrued, time), [size, size + size // window]
-    )
-    there = jnp.concatenate([here.reshape(-1, window)[:, 1:], beyond[:, None]], axis=1).ravel()
-    return entering, residual(reward, here, jnp.where(batch.bootstraps, there, 0), mu, setting.flow)
+
+def _windows_end(batch: DualBatch) -> int:
+    """Where initial states begin among the encoded ones."""
+    size = batch.rewards.shape[0]
+    return size + (size // batch.window if batch.after is None else 0)
 
 
 def augmented_residuals(
-    nu: Nu, objective: Objective, batch: Steps, mu: Float[Array, " n"], setting: DualSetting
-) -> Float[Array, "batch horizon"]:
-    """e of every step as if it had been stored at every time."""
-    reward = step_rewards(objective.utility, batch, setting.terminal_reward)
-    here = jax.vmap(nu.heads)(batch.observation, batch.accrued)
-    there = jax.vmap(nu.heads)(batch.next_observation, batch.next_accrued)
+    nu: Nu, batch: DualBatch, mu: Float[Array, " n"], setting: DualSetting
+) -> tuple[Float[Array, " starts"], Float[Array, "batch horizon"]]:
+    """ν where episodes start, and e of every step as if it had been stored at every time."""
+    size = batch.rewards.shape[0]
+    here, there, first = jnp.split(jax.vmap(nu.heads)(batch.encoded), [size, 2 * size])
     after = jnp.concatenate([there[:, 1:], jnp.zeros_like(there[:, :1])], axis=1)
-    follows = jnp.where(batch.terminated[:, None], 0, after)
-    return jax.vmap(residual, in_axes=(None, 1, 1, None, None), out_axes=1)(
-        reward, here, follows, mu, setting.flow
+    residuals = jax.vmap(residual, in_axes=(None, 1, 1, None, None), out_axes=1)(
+        batch.rewards, here, jnp.where(batch.follows[:, None], after, 0), mu, setting.flow
     )
+    return first[:, 0], residuals
 
 
 def step_rewards(utility: Utility, batch: Steps, terminal: bool) -> Float[Array, "batch n"]:
@@ -234,10 +292,10 @@ def batch_weights(batch: Steps, stored: int, setting: DualSetting) -> Float[Arra
 
 
 def _attained(
-    hyper: DiceHyper, batch: Steps, mass: Float[Array, " batch"], setting: DualSetting
+    zero_utility: Float[Array, " n"],
+    mass: Float[Array, " batch"],
+    rewards: Float[Array, "batch n"],
+    setting: DualSetting,
 ) -> Float[Array, " n"]:
     """F(0) + Σ w d^D r̃."""
-    scale = cast(setting.flow.reward_scale, mass)
-    utility = hyper.objective.utility
-    attained = mass @ step_rewards(utility, batch, setting.terminal_reward)
-    return utility(jnp.zeros_like(batch.accrued[0])) + scale * attained
+    return zero_utility + cast(setting.flow.reward_scale, mass) * (mass @ rewards)

@@ -110,10 +110,14 @@ class EpisodeWeighting(Algorithm):
         del key, data
         return ()
 
-    def update(
+    def prepare(
         self, state: EpisodeState, hyper: Any, data: DeviceData, rows: tuple[()], step: Int[Array, ""]
-    ) -> EpisodeState:
-        del hyper, data, rows, step
+    ) -> tuple[()]:
+        del state, hyper, data, rows, step
+        return ()
+
+    def update(self, state: EpisodeState, hyper: Any, batch: tuple[()]) -> EpisodeState:
+        del hyper, batch
         return state
 
     def finish(self, state: EpisodeState, hyper: EpisodeHyper, data: DeviceData) -> EpisodeState:

@@ -16,12 +16,11 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import optax
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
 from aetdice.algorithms.base import Algorithm, Hints, Weighing
 from aetdice.algorithms.dual import step_rewards
-from aetdice.algorithms.optimiser import ADAM, average, cosine, descend
+from aetdice.algorithms.optimiser import Moments, Pace, average, cosine, descend, no_moments, pace
 from aetdice.config import IqlConfig, TrainingConfig
 from aetdice.data.device import DeviceData, Steps, blocks
 from aetdice.errors import InputError
@@ -86,12 +85,32 @@ class Critics(eqx.Module):
 
 
 class IqlState(NamedTuple):
-    """V, two critics, their slow averages, and the optimiser of the first two."""
+    """V, two critics and their slow averages."""
 
     value: Value
     critics: Critics
     slow: Critics
-    optimiser: optax.OptState
+    moments: Moments
+    """Of the gradients of the first two."""
+
+
+class IqlBatch(NamedTuple):
+    """What an update needs of its rows and of its number: nothing in it changes with the networks."""
+
+    encoded: Float[Array, "batch f"]
+    action: Shaped[Array, "batch ..."]
+    target: "TargetBatch"
+    pace: Pace
+
+
+class TargetBatch(NamedTuple):
+    """Of the targets of Q: what was earned on the way, and where it led."""
+
+    reward: Float[Array, " batch"]
+    """μ·(r̃_t + … + r̃_{t+n-1})."""
+    encoded: Float[Array, "batch f"]
+    """s̃_{t+n}."""
+    follows: Bool[Array, " batch"]
 
 
 class Iql(Algorithm):
@@ -147,29 +166,36 @@ class Iql(Algorithm):
         size = 0 if data.actions else data.steps.action[0].size
         critics = Critics(encoder.features, self.hidden, data.actions, size, critic_keys)
         value = Value(encoder, self.hidden, value_key)
-        optimiser = ADAM.init(eqx.filter((value, critics), eqx.is_inexact_array))
-        return IqlState(value, critics, critics, optimiser)
+        return IqlState(value, critics, critics, no_moments((value.net, critics.nets)))
 
     def draw(self, key: PRNGKeyArray, data: DeviceData) -> Int[Array, " batch"]:
         return jax.random.randint(key, (self.config.batch,), 0, data.steps.count)
 
-    def update(
+    def prepare(
         self,
         state: IqlState,
         hyper: IqlHyper,
         data: DeviceData,
         rows: Int[Array, " batch"],
         step: Int[Array, ""],
-    ) -> IqlState:
+    ) -> IqlBatch:
         batch, last = data.steps.take(rows), data.steps.take(data.ahead(rows, self.reach))
-        networks = (state.value, state.critics)
-        target = td_target(state.value, hyper.objective, batch, last, self.terminal_reward)
-        gradient = eqx.filter_grad(iql_loss)(networks, state.slow, hyper, batch, target)
-        progress = step.astype(jnp.float32) / self.config.steps
-        rate = cast(hyper.learning_rate, progress) * cosine(progress)
-        (value, critics), optimiser = descend(networks, gradient, state.optimiser, rate)
-        slow = average(state.slow, critics, jnp.asarray(self.config.critic_averaging))
-        return IqlState(value, critics, slow, optimiser)
+        target = prepare_target(state.value.encoder, hyper.objective, batch, last, self.terminal_reward)
+        number = step.astype(jnp.float32)
+        rate = cast(hyper.learning_rate, number) * cosine(number / self.config.steps)
+        return IqlBatch(_encoded(state.value, batch), batch.action, target, pace(rate, number))
+
+    def update(self, state: IqlState, hyper: IqlHyper, batch: IqlBatch) -> IqlState:
+        nets = (state.value.net, state.critics.nets)
+        target = td_target(state.value, batch.target)
+
+        def loss(nets: tuple[Perceptron, Perceptron]) -> Float[Array, ""]:
+            return iql_loss(with_nets(state, nets), state.slow, hyper, batch, target)
+
+        nets, moments = descend(nets, jax.grad(loss)(nets), state.moments, batch.pace)
+        value, critics = with_nets(state, nets)
+        slow = average(state.slow.nets, critics.nets, self.config.critic_averaging)
+        return IqlState(value, critics, eqx.tree_at(lambda c: c.nets, state.slow, slow), moments)
 
     def finish(self, state: IqlState, hyper: IqlHyper, data: DeviceData) -> IqlState:
         del hyper, data
@@ -194,9 +220,10 @@ class Iql(Algorithm):
     ) -> tuple[Float[Array, " batch"], Float[Array, " batch"]]:
         """The advantage of every step, and its Bellman error."""
         encoded = _encoded(state.value, batch)
-        lower = _lower(state.slow, encoded, batch)
+        lower = _lower(state.slow, encoded, batch.action)
         advantage = lower - jax.vmap(state.value.of_encoded)(encoded)
-        return advantage, td_target(state.value, hyper.objective, batch, last, self.terminal_reward) - lower
+        target = prepare_target(state.value.encoder, hyper.objective, batch, last, self.terminal_reward)
+        return advantage, td_target(state.value, target) - lower
 
 
 def least_reach(horizon: int, config: IqlConfig) -> int:
@@ -209,21 +236,26 @@ def least_reach(horizon: int, config: IqlConfig) -> int:
     return max(1, math.ceil(2 * LAGS * lag * horizon / config.steps))
 
 
+def with_nets(state: IqlState, nets: tuple[Perceptron, Perceptron]) -> tuple[Value, Critics]:
+    """V and the critics with other weights."""
+    networks = (state.value, state.critics)
+    return eqx.tree_at(lambda each: (each[0].net, each[1].nets), networks, nets)
+
+
 def iql_loss(
     networks: tuple[Value, Critics],
     slow: Critics,
     hyper: IqlHyper,
-    batch: Steps,
+    batch: IqlBatch,
     target: Float[Array, " batch"],
 ) -> Float[Array, ""]:
     """L_V + L_Q, each blind to the other's parameters."""
     value, critics = networks
-    encoded = _encoded(value, batch)
-    here = jax.vmap(value.of_encoded)(encoded)
-    gap = jax.lax.stop_gradient(_lower(slow, encoded, batch)) - here
+    here = jax.vmap(value.of_encoded)(batch.encoded)
+    gap = jax.lax.stop_gradient(_lower(slow, batch.encoded, batch.action)) - here
     tau = cast(hyper.expectile, gap)
     value_loss = jnp.mean(jnp.where(gap < 0, 1 - tau, tau) * jnp.square(gap))
-    error = jax.lax.stop_gradient(target)[:, None] - jax.vmap(critics)(encoded, batch.action)
+    error = jax.lax.stop_gradient(target)[:, None] - jax.vmap(critics)(batch.encoded, batch.action)
     return value_loss + jnp.sum(jnp.mean(jnp.square(error), axis=0))
 
 
@@ -232,20 +264,27 @@ def _encoded(value: Value, batch: Steps) -> Float[Array, "batch features"]:
     return jax.vmap(value.encoder)(batch.observation, batch.accrued, batch.time)
 
 
-def td_target(
-    value: Value, objective: Objective, batch: Steps, last: Steps, terminal: bool
-) -> Float[Array, " batch"]:
-    """μ·(r̃_t + … + r̃_{t+n-1}) + V(s̃_{t+n}), given the steps t and t+n-1: the sum of r̃ telescopes."""
+def prepare_target(
+    encoder: Encoder, objective: Objective, batch: Steps, last: Steps, terminal: bool
+) -> TargetBatch:
+    """Of the steps t and t+n-1: the sum of r̃ telescopes."""
     span = eqx.tree_at(lambda steps: steps.accrued, last, batch.accrued)
     reward = step_rewards(objective.utility, span, terminal)
     mu = multiplier(objective.aggregation, jnp.zeros_like(reward[0]))
-    there = jax.vmap(value)(last.next_observation, last.next_accrued, last.time + 1)
-    return reward @ mu + jnp.where(last.bootstraps, there, 0)
+    there = jax.vmap(encoder)(last.next_observation, last.next_accrued, last.time + 1)
+    return TargetBatch(reward @ mu, there, last.bootstraps)
 
 
-def _lower(critics: Critics, encoded: Float[Array, "batch features"], batch: Steps) -> Float[Array, " batch"]:
+def td_target(value: Value, batch: TargetBatch) -> Float[Array, " batch"]:
+    """μ·(r̃_t + … + r̃_{t+n-1}) + V(s̃_{t+n})."""
+    return batch.reward + jnp.where(batch.follows, jax.vmap(value.of_encoded)(batch.encoded), 0)
+
+
+def _lower(
+    critics: Critics, encoded: Float[Array, "batch features"], action: Shaped[Array, "batch ..."]
+) -> Float[Array, " batch"]:
     """The smaller of two opinions."""
-    return jnp.min(jax.vmap(critics)(encoded, batch.action), axis=1)
+    return jnp.min(jax.vmap(critics)(encoded, action), axis=1)
 
 
 def esr_iql(horizon: int, config: TrainingConfig) -> Iql:

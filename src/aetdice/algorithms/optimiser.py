@@ -1,16 +1,40 @@
-"""Adam with a traced, cosine-shaped learning rate."""
+"""Adam with a traced, cosine-shaped learning rate.
 
-from typing import TypeVar
+Its schedule depends on the number of the update alone, so it is computed ahead of the updates; what is
+left is one pass over weights, gradient and moments.
+"""
 
-import equinox as eqx
+from typing import NamedTuple, TypeVar
+
 import jax
 import jax.numpy as jnp
-import optax
 from jaxtyping import Array, Float
 
 M = TypeVar("M")
 
-ADAM = optax.scale_by_adam()
+FIRST_DECAY, SECOND_DECAY, EPSILON = 0.9, 0.999, 1e-8
+
+
+class Moments(NamedTuple):
+    """Decaying averages of a gradient and of its square, each shaped as the weights are."""
+
+    first: object
+    second: object
+
+
+class Pace(NamedTuple):
+    """How far one update goes."""
+
+    rate: Float[Array, ""]
+    """The learning rate, corrected for moments that begin at zero."""
+    guard: Float[Array, ""]
+    """Keeps the square root of the second moment from zero."""
+
+
+def no_moments(weights: object) -> Moments:
+    """Before the first update."""
+    zeros = jax.tree.map(jnp.zeros_like, weights)
+    return Moments(zeros, zeros)
 
 
 def cosine(progress: Float[Array, ""]) -> Float[Array, ""]:
@@ -18,17 +42,23 @@ def cosine(progress: Float[Array, ""]) -> Float[Array, ""]:
     return (1 + jnp.cos(jnp.pi * jnp.clip(progress, 0, 1))) / 2
 
 
-def descend(
-    module: M, gradient: M, state: optax.OptState, rate: Float[Array, ""]
-) -> tuple[M, optax.OptState]:
-    """One step against the gradient."""
-    with jax.numpy_dtype_promotion("standard"):  # optax raises floats to integer powers
-        direction, state = ADAM.update(gradient, state)
-    step = eqx.filter(direction, eqx.is_inexact_array)
-    scaled = optax.tree.scale(-rate, step)
-    return eqx.apply_updates(module, scaled), state
+def pace(rate: Float[Array, ""], step: Float[Array, ""]) -> Pace:
+    """Of an update that `step` others went before."""
+    first, second = 1 - FIRST_DECAY ** (step + 1), jnp.sqrt(1 - SECOND_DECAY ** (step + 1))
+    return Pace(rate * second / first, EPSILON * second)
 
 
-def average(old: M, new: M, decay: Float[Array, ""]) -> M:
+def descend(weights: M, gradient: M, moments: Moments, pace: Pace) -> tuple[M, Moments]:
+    """One step against the gradient: θ - α √(1-b₂ᵗ)/(1-b₁ᵗ) · m / (√v + ε √(1-b₂ᵗ))."""
+    first = average(moments.first, gradient, FIRST_DECAY)
+    second = average(moments.second, jax.tree.map(jnp.square, gradient), SECOND_DECAY)
+
+    def moved(weight: Array, m: Array, v: Array) -> Array:
+        return weight - pace.rate * m / (jnp.sqrt(v) + pace.guard)
+
+    return jax.tree.map(moved, weights, first, second), Moments(first, second)
+
+
+def average(old: M, new: M, decay: Float[Array, ""] | float) -> M:
     """decay · old + (1 - decay) · new, weight by weight."""
-    return jax.tree.map(lambda o, n: decay * o + (1 - decay) * n if eqx.is_inexact_array(n) else n, old, new)
+    return jax.tree.map(lambda o, n: decay * o + (1 - decay) * n, old, new)

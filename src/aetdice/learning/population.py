@@ -10,7 +10,15 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, Shaped, UInt32
 
 from aetdice.algorithms.base import Algorithm
-from aetdice.algorithms.cloning import CloningState, cloning_loss, init_cloning, update_cloning
+from aetdice.algorithms.cloning import (
+    CloningBatch,
+    CloningState,
+    cloning_loss,
+    init_cloning,
+    prepare_cloning,
+    update_cloning,
+)
+from aetdice.algorithms.optimiser import cosine, pace
 from aetdice.algorithms.sampling import SampleWeights, sample_bits, sample_rows
 from aetdice.config import ExtractionConfig
 from aetdice.data.device import DeviceData
@@ -20,6 +28,9 @@ from aetdice.networks import Encoder, PolicyHead, PolicyNetwork
 T = TypeVar("T")
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+PREPARED_BYTES = (1 << 28, 1 << 22)
+"""Of batches that are prepared at once: on an accelerator, and what a CPU's caches hold."""
 
 Drawn = tuple[Array, Array, Array | None, Array]
 """Rows of a batch, how much each counts, the course each shows, and a key."""
@@ -132,10 +143,10 @@ def _drawn_values(
 def _updated_values(
     algorithm: Algorithm, states: Any, hypers: Any, data: DeviceData, drawn: Any, steps: Int[Array, " chunk"]
 ) -> Any:
-    def update(state: Any, hyper: Any, rows: Any, step: Int[Array, ""]) -> Any:
-        return algorithm.update(state, hyper, data, rows, step)
+    def prepare(state: Any, hyper: Any, rows: Any, step: Int[Array, ""]) -> Any:
+        return algorithm.prepare(state, hyper, data, rows, step)
 
-    return _scan(update, states, hypers, drawn, steps)
+    return _scan(prepare, algorithm.update, states, hypers, drawn, steps)
 
 
 @eqx.filter_jit
@@ -207,12 +218,16 @@ def _updated_policies(
     steps: Int[Array, " chunk"],
     config: ExtractionConfig,
 ) -> CloningState:
-    def update(state: CloningState, rate: Array, drawn: Drawn, step: Int[Array, ""]) -> CloningState:
-        rows, counts, courses, key = drawn
-        batch, progress = data.steps.take(rows), step.astype(jnp.float32) / config.steps
-        return update_cloning(state, batch, counts, courses, rate, progress, config.dropout, key)
+    def prepare(state: CloningState, rate: Array, drawn: Drawn, step: Int[Array, ""]) -> CloningBatch:
+        (rows, counts, courses, key), number = drawn, step.astype(jnp.float32)
+        now = pace(rate * cosine(number / config.steps), number)
+        return prepare_cloning(state.policy, data.steps.take(rows), counts, courses, now, config.dropout, key)
 
-    return cast(CloningState, _scan(update, states, learning_rates, drawn, steps))
+    def update(state: CloningState, rate: Array, batch: CloningBatch) -> CloningState:
+        del rate
+        return update_cloning(state, batch)
+
+    return cast(CloningState, _scan(prepare, update, states, learning_rates, drawn, steps))
 
 
 @eqx.filter_jit
@@ -235,17 +250,33 @@ def _ahead(draw: Any, each: Any, steps: Int[Array, " chunk"]) -> Any:
     return jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), jax.lax.map(turn, arrays))
 
 
-def _scan(update: Any, states: Any, each: Any, drawn: Any, steps: Int[Array, " chunk"]) -> Any:
-    """scan over steps of (vmap over members of update)."""
+def _scan(prepare: Any, update: Any, states: Any, each: Any, drawn: Any, steps: Int[Array, " chunk"]) -> Any:
+    """scan over steps of (vmap over members of update), on batches prepared for a block of steps at once.
+
+    Gathered and encoded one by one, they would take longer than the updates: many small kernels.
+    """
     arrays, rest = eqx.partition(states, eqx.is_array)
     first = eqx.if_array(0)
-    together = eqx.filter_vmap(update, in_axes=(first, first, first, None))
+    together = eqx.filter_vmap(update, in_axes=(first, first, first))
+    ready = eqx.filter_vmap(prepare, in_axes=(first, first, first, None))
+    block = _block(eqx.filter_eval_shape(ready, states, each, *_entries((drawn, steps), 0)), steps.shape[0])
 
-    def body(arrays: Any, now: tuple[Any, Int[Array, ""]]) -> tuple[Any, None]:
-        rows, step = now
-        return eqx.filter(together(eqx.combine(arrays, rest), each, rows, step), eqx.is_array), None
+    def one(arrays: Any, batch: Any) -> tuple[Any, None]:
+        return eqx.filter(together(eqx.combine(arrays, rest), each, batch), eqx.is_array), None
 
-    return eqx.combine(jax.lax.scan(body, arrays, (drawn, steps))[0], rest)
+    def several(arrays: Any, now: tuple[Any, Int[Array, " block"]]) -> tuple[Any, None]:
+        states = eqx.combine(arrays, rest)
+        return jax.lax.scan(one, arrays, jax.vmap(lambda *at: ready(states, each, *at))(*now))[0], None
+
+    blocks = jax.tree.map(lambda leaf: leaf.reshape(-1, block, *leaf.shape[1:]), (drawn, steps))
+    return eqx.combine(jax.lax.scan(several, arrays, blocks)[0], rest)
+
+
+def _block(batch: Any, steps: int) -> int:
+    """How many batches are prepared at once: as many as fit, in equal blocks."""
+    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(batch))
+    most = max(1, PREPARED_BYTES[jax.default_backend() == "cpu"] // max(1, size))
+    return next(count for count in range(min(most, steps), 0, -1) if steps % count == 0)
 
 
 def _key(seed: Int[Array, ""], purpose: int) -> PRNGKeyArray:
