@@ -4,6 +4,7 @@ import abc
 import dataclasses
 import itertools
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -20,7 +21,7 @@ LEAST_DRAWN = 0.01
 """How likely a course must be to be kept."""
 
 
-Kept = tuple[Float[Array, " h"], ...]
+Kept = tuple[Float[Array, "_"], ...]
 """A factor for every unit of every hidden layer, as dropout draws it; or nothing."""
 
 
@@ -41,14 +42,23 @@ class Perceptron(eqx.Module):
         self.biases = tuple(jnp.zeros(fan[1], jnp.float32) for fan in fans)
 
     def __call__(self, x: Float[Array, " i"], kept: Kept = ()) -> Float[Array, " o"]:
-        return self.hidden(x, kept) @ self.weights[-1] + self.biases[-1]
+        return _product(self.hidden(x, kept), self.weights[-1], jnp.float32) + self.biases[-1]
 
     def hidden(self, x: Float[Array, " i"], kept: Kept = ()) -> Float[Array, " h"]:
         """What the last layer sees; `kept` scales the units of each hidden layer."""
         for i, (weight, bias) in enumerate(zip(self.weights[:-1], self.biases[:-1], strict=True)):
-            x = jax.nn.gelu(x @ weight + bias)
-            x = x * kept[i] if kept else x
+            x = _product(x, weight)
+            x = jax.nn.gelu(x + bias.astype(x.dtype))
+            x = x * kept[i].astype(x.dtype) if kept else x
         return x
+
+
+def _product(x: Float[Array, " i"], weight: Float[Array, "i o"], kind: Any = None) -> Float[Array, " o"]:
+    """In bfloat16 where that is asked for; JAX by itself takes TF32, and activations twice as large."""
+    if jax.config.jax_default_matmul_precision != "bfloat16":  # type: ignore[attr-defined]
+        return x @ weight
+    half = jnp.bfloat16
+    return jnp.matmul(x.astype(half), weight.astype(half), preferred_element_type=kind)
 
 
 class Encoder(eqx.Module):

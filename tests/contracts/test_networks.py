@@ -25,7 +25,7 @@ from aetdice.data.transforms import Chain, Scaling, WithoutBonus
 from aetdice.dice import FiniteHorizon, dual_loss
 from aetdice.files import write_arrays
 from aetdice.learning.inputs import encoder_of_values
-from aetdice.networks import Categorical, Encoder, GaussianMixture, Nu, PolicyNetwork
+from aetdice.networks import Categorical, Encoder, GaussianMixture, Nu, Perceptron, PolicyNetwork
 from aetdice.objectives import ChiSquare, Identity
 
 KEY = jax.random.key(0)
@@ -346,3 +346,24 @@ def test_weight_of_a_step_moves_only_its_own_gradient():
     plain, heavy = gradient(jnp.full(4, 0.25)), gradient(jnp.asarray([0.25, 0.25, 0.75, 0.25]))
     assert heavy[2] == pytest.approx(3 * plain[2])
     np.testing.assert_array_equal(np.delete(heavy, 2), np.delete(plain, 2))
+
+
+def test_bfloat16_rounds_the_products_of_a_network_and_nothing_else():
+    net = Perceptron((20, 64, 48, 5), KEY)
+    net = eqx.tree_at(lambda n: n.weights[-1], net, jax.random.normal(KEY, (48, 5)) / 7)
+    x = jax.random.normal(jax.random.key(1), (30, 20))
+
+    def value(net: Perceptron) -> jax.Array:
+        return jnp.sum(jax.vmap(net)(x) ** 2)
+
+    with jax.default_matmul_precision("highest"):
+        exact, slope = jax.jit(jax.value_and_grad(value))(net)
+    with jax.default_matmul_precision("bfloat16"):
+        outputs, (near, rounded) = jax.vmap(net)(x), jax.jit(jax.value_and_grad(value))(net)
+        hidden = jax.vmap(net.hidden)(x)
+    assert (hidden.dtype, outputs.dtype) == (jnp.bfloat16, jnp.float32)
+    assert near != exact
+    np.testing.assert_allclose(near, exact, rtol=0.02)
+    for ours, theirs in zip(jax.tree.leaves(rounded), jax.tree.leaves(slope), strict=True):
+        assert ours.dtype == jnp.float32
+        assert np.linalg.norm(ours - theirs) < 0.03 * np.linalg.norm(theirs)

@@ -1,5 +1,6 @@
 """A population: members that differ in traced values only, trained together in one program."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
@@ -32,14 +33,33 @@ F = TypeVar("F", bound=Callable[..., Any])
 PREPARED_BYTES = (1 << 28, 1 << 22)
 """Of batches that are prepared at once: on an accelerator, and what a CPU's caches hold."""
 
+UNROLLED = 5
+"""Updates in one round of a GPU's loop: between rounds it copies what the next one reads."""
+
+WIDE = 512
+"""Units of a layer."""
+
 Drawn = tuple[Array, Array, Array | None, Array]
 """Rows of a batch, how much each counts, the course each shows, and a key."""
 
 
 def _jit(function: F) -> F:
-    """On a GPU by its own library: a tenth faster in all, more so for ν, slower for cloning."""
-    options = {"xla_gpu_enable_triton_gemm": False}
-    return cast(F, eqx.filter_jit(function, compiler_options=options))  # type: ignore[call-overload]
+    """On a GPU with kernels generated for it, but for one wide network: there its own library is faster."""
+    by_library, generated = (
+        eqx.filter_jit(function, compiler_options={"xla_gpu_enable_triton_gemm": on})  # type: ignore[call-overload]
+        for on in (False, True)
+    )
+
+    @functools.wraps(function)
+    def fastest(*arguments: Any) -> Any:
+        return (by_library if _one_and_wide(arguments) else generated)(*arguments)
+
+    return cast(F, fastest)
+
+
+def _one_and_wide(arguments: Any) -> bool:
+    shapes = [leaf.shape for leaf in jax.tree.leaves(arguments) if eqx.is_array(leaf) and leaf.ndim == 3]
+    return any(members == 1 and min(sizes) > WIDE for members, *sizes in shapes)
 
 
 def stack(members: Sequence[T]) -> T:
@@ -261,12 +281,15 @@ def _scan(prepare: Any, update: Any, states: Any, each: Any, drawn: Any, steps: 
     ready = eqx.filter_vmap(prepare, in_axes=(first, first, first, None))
     block = _block(eqx.filter_eval_shape(ready, states, each, *_entries((drawn, steps), 0)), steps.shape[0])
 
+    unrolled = 1 if jax.default_backend() == "cpu" else _divisor(block, UNROLLED)
+
     def one(arrays: Any, batch: Any) -> tuple[Any, None]:
         return eqx.filter(together(eqx.combine(arrays, rest), each, batch), eqx.is_array), None
 
     def several(arrays: Any, now: tuple[Any, Int[Array, " block"]]) -> tuple[Any, None]:
         states = eqx.combine(arrays, rest)
-        return jax.lax.scan(one, arrays, jax.vmap(lambda *at: ready(states, each, *at))(*now))[0], None
+        batches = jax.vmap(lambda *at: ready(states, each, *at))(*now)
+        return jax.lax.scan(one, arrays, batches, unroll=unrolled)[0], None
 
     blocks = jax.tree.map(lambda leaf: leaf.reshape(-1, block, *leaf.shape[1:]), (drawn, steps))
     return eqx.combine(jax.lax.scan(several, arrays, blocks)[0], rest)
@@ -276,7 +299,12 @@ def _block(batch: Any, steps: int) -> int:
     """How many batches are prepared at once: as many as fit, in equal blocks."""
     size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(batch))
     most = max(1, PREPARED_BYTES[jax.default_backend() == "cpu"] // max(1, size))
-    return next(count for count in range(min(most, steps), 0, -1) if steps % count == 0)
+    return _divisor(steps, most)
+
+
+def _divisor(count: int, most: int) -> int:
+    """The largest one that is not above `most`."""
+    return next(part for part in range(min(most, count), 0, -1) if count % part == 0)
 
 
 def _key(seed: Int[Array, ""], purpose: int) -> PRNGKeyArray:
