@@ -4,7 +4,6 @@ import abc
 import dataclasses
 import itertools
 import math
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -41,24 +40,52 @@ class Perceptron(eqx.Module):
         )
         self.biases = tuple(jnp.zeros(fan[1], jnp.float32) for fan in fans)
 
-    def __call__(self, x: Float[Array, " i"], kept: Kept = ()) -> Float[Array, " o"]:
-        return _product(self.hidden(x, kept), self.weights[-1], jnp.float32) + self.biases[-1]
+    def __call__(
+        self, x: Float[Array, " i"], kept: Kept = (), *, coarse_slopes: bool = False
+    ) -> Float[Array, " o"]:
+        """In the precision of x, but for the sums of the last layer."""
+        hidden = self.hidden(x, kept, coarse_slopes=coarse_slopes)
+        weight, bias = self.weights[-1].astype(x.dtype), self.biases[-1]
+        return jnp.matmul(hidden, weight, preferred_element_type=bias.dtype) + bias
 
-    def hidden(self, x: Float[Array, " i"], kept: Kept = ()) -> Float[Array, " h"]:
+    def hidden(
+        self, x: Float[Array, " i"], kept: Kept = (), *, coarse_slopes: bool = False
+    ) -> Float[Array, " h"]:
         """What the last layer sees; `kept` scales the units of each hidden layer."""
+        layer = _layer_with_coarse_slopes if coarse_slopes else _layer
         for i, (weight, bias) in enumerate(zip(self.weights[:-1], self.biases[:-1], strict=True)):
-            x = _product(x, weight)
-            x = jax.nn.gelu(x + bias.astype(x.dtype))
+            x = layer(x, weight.astype(x.dtype), bias.astype(x.dtype))
             x = x * kept[i].astype(x.dtype) if kept else x
         return x
 
 
-def _product(x: Float[Array, " i"], weight: Float[Array, "i o"], kind: Any = None) -> Float[Array, " o"]:
-    """In bfloat16 where that is asked for; JAX by itself takes TF32, and activations twice as large."""
-    if jax.config.jax_default_matmul_precision != "bfloat16":  # type: ignore[attr-defined]
-        return x @ weight
-    half = jnp.bfloat16
-    return jnp.matmul(x.astype(half), weight.astype(half), preferred_element_type=kind)
+def _layer(
+    x: Float[Array, " i"], weight: Float[Array, "i o"], bias: Float[Array, " o"]
+) -> Float[Array, " o"]:
+    return jax.nn.gelu(x @ weight + bias)
+
+
+_layer_with_coarse_slopes = jax.custom_jvp(_layer)
+"""The same values, with slopes from products of numbers that are rounded to bfloat16."""
+
+
+@_layer_with_coarse_slopes.defjvp
+def _slope(at: tuple[Array, Array, Array], along: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+    x, weight, bias = at
+    before = x @ weight + bias
+    value, slope = jax.jvp(jax.nn.gelu, (before,), (jnp.ones_like(before),))
+    dx, d_weight, d_bias = (_rounded(each) for each in along)
+    change = dx @ _rounded(weight) + _rounded(x) @ d_weight + d_bias
+    return value, (_rounded(slope) * change).astype(value.dtype)
+
+
+def _rounded(x: Float[Array, "*s"]) -> Float[Array, "*s"]:
+    return x.astype(jnp.bfloat16)
+
+
+def products_are_rounded() -> bool:
+    """Whether bfloat16 is asked for; JAX by itself takes TF32 for it, whose numbers are twice as large."""
+    return bool(jax.config.jax_default_matmul_precision == "bfloat16")  # type: ignore[attr-defined]
 
 
 class Encoder(eqx.Module):
@@ -162,11 +189,15 @@ class Nu(eqx.Module):
 
     def heads(self, encoded: Float[Array, " features"]) -> Float[Array, " heads"]:
         """ν at every time step, where each has a head, of what the encoder has made of a state."""
-        return self.net(encoded) + self.offsets
+        return self._outputs(encoded) + self.offsets
 
     def of_encoded(self, encoded: Float[Array, " features"], time: Int[Array, ""]) -> Float[Array, ""]:
         """ν of what the encoder has made of a state."""
-        return _at(self.net(encoded), time) + _at(self.offsets, time)
+        return _at(self._outputs(encoded), time) + _at(self.offsets, time)
+
+    def _outputs(self, encoded: Float[Array, " features"]) -> Float[Array, " heads"]:
+        # Ratios are differences of ν over a small β: only its slopes may be coarse.
+        return self.net(encoded, coarse_slopes=products_are_rounded())
 
     def __call__(
         self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
@@ -176,7 +207,7 @@ class Nu(eqx.Module):
 
 def _at(entries: Float[Array, " k"], time: Int[Array, ""]) -> Float[Array, ""]:
     """The entry of a time step, the last one beyond the end."""
-    return entries[jnp.minimum(time, entries.shape[0] - 1)]
+    return entries[0] if entries.shape[0] == 1 else entries[jnp.minimum(time, entries.shape[0] - 1)]
 
 
 class PolicyHead(eqx.Module):

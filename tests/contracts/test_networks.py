@@ -348,22 +348,37 @@ def test_weight_of_a_step_moves_only_its_own_gradient():
     np.testing.assert_array_equal(np.delete(heavy, 2), np.delete(plain, 2))
 
 
-def test_bfloat16_rounds_the_products_of_a_network_and_nothing_else():
+@pytest.mark.parametrize("slopes_only", [False, True])
+def test_rounded_products_are_near_and_weights_keep_their_precision(slopes_only: bool):
     net = Perceptron((20, 64, 48, 5), KEY)
     net = eqx.tree_at(lambda n: n.weights[-1], net, jax.random.normal(KEY, (48, 5)) / 7)
-    x = jax.random.normal(jax.random.key(1), (30, 20))
+    x = jnp.round(jax.random.normal(jax.random.key(1), (30, 20)) * 8) / 8  # the same in bfloat16
 
-    def value(net: Perceptron) -> jax.Array:
-        return jnp.sum(jax.vmap(net)(x) ** 2)
+    def value(net: Perceptron, x: jax.Array, *, coarse_slopes: bool) -> jax.Array:
+        outputs = jax.vmap(lambda row: net(row, coarse_slopes=coarse_slopes))(x)
+        assert outputs.dtype == jnp.float32
+        return jnp.sum(outputs**2)
 
-    with jax.default_matmul_precision("highest"):
-        exact, slope = jax.jit(jax.value_and_grad(value))(net)
-    with jax.default_matmul_precision("bfloat16"):
-        outputs, (near, rounded) = jax.vmap(net)(x), jax.jit(jax.value_and_grad(value))(net)
-        hidden = jax.vmap(net.hidden)(x)
-    assert (hidden.dtype, outputs.dtype) == (jnp.bfloat16, jnp.float32)
-    assert near != exact
+    exact, slopes = jax.value_and_grad(value)(net, x, coarse_slopes=False)
+    given = x if slopes_only else x.astype(jnp.bfloat16)
+    near, rounded = jax.value_and_grad(value)(net, given, coarse_slopes=slopes_only)
+    assert (near == exact) == slopes_only
     np.testing.assert_allclose(near, exact, rtol=0.02)
-    for ours, theirs in zip(jax.tree.leaves(rounded), jax.tree.leaves(slope), strict=True):
+    for ours, theirs in zip(rounded.weights[:-1], slopes.weights[:-1], strict=True):
         assert ours.dtype == jnp.float32
-        assert np.linalg.norm(ours - theirs) < 0.03 * np.linalg.norm(theirs)
+        assert 0 < np.linalg.norm(ours - theirs) < 0.02 * np.linalg.norm(theirs)
+
+
+def test_only_bfloat16_rounds():
+    place = (jnp.asarray([0]), jnp.ones(2), jnp.asarray(1))
+    nu = Nu(encoder(), (8,), 1, 3, KEY)
+    nu = eqx.tree_at(lambda n: n.net.weights[-1], nu, jnp.ones((8, 1)))
+    slopes = {}
+    for precision in ("highest", "tensorfloat32", "bfloat16"):
+        with jax.default_matmul_precision(precision):
+            value, slopes[precision] = jax.value_and_grad(lambda nu: nu(*place))(nu)
+            np.testing.assert_allclose(value, nu(*place), rtol=1e-6)
+    first = {name: slope.net.weights[0] for name, slope in slopes.items()}
+    assert eqx.tree_equal(slopes["highest"], slopes["tensorfloat32"])  # on a CPU
+    assert not np.array_equal(first["highest"], first["bfloat16"])
+    np.testing.assert_allclose(first["highest"], first["bfloat16"], rtol=0.02)

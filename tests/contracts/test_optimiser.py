@@ -14,7 +14,7 @@ def test_descent_is_that_of_adam_with_a_cosine_schedule():
     start = {"w": jnp.asarray([[0.3, -2.0], [0.0, 1e-3]]), "b": jnp.asarray([5.0])}
     schedule = optax.cosine_decay_schedule(RATE, STEPS)
     theirs = optax.adam(schedule)
-    gradient = jax.grad(lambda w: jnp.sum(jnp.square(w["w"]) * w["b"]) + jnp.sum(jnp.cos(3 * w["b"])))
+    gradient = jax.grad(lambda w: jnp.sum(jnp.square(w["w"])) * w["b"][0] + jnp.sum(jnp.cos(3 * w["b"])))
 
     def ours(both, step):
         weights, moments = both
@@ -28,7 +28,8 @@ def test_descent_is_that_of_adam_with_a_cosine_schedule():
 
     steps = jnp.arange(STEPS, dtype=jnp.float32)
     (end, _), course = jax.lax.scan(ours, (start, no_moments(start)), steps)
-    _, expected = jax.lax.scan(reference, (start, theirs.init(start)), steps)
+    with jax.numpy_dtype_promotion("standard"):  # optax counts its updates in integers
+        _, expected = jax.lax.scan(reference, (start, theirs.init(start)), steps)
     for name in start:
         np.testing.assert_allclose(course[name], expected[name], rtol=1e-4, atol=1e-5)
         assert np.abs(end[name] - start[name]).max() > 0.1

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from aetdice.algorithms.base import Algorithm, Hints, Weighing
+from aetdice.algorithms.base import Algorithm, Hints, Weighing, WithoutUpdates
 from aetdice.algorithms.cloning import cloning
 from aetdice.algorithms.dice import aetdice, fairdice, optidice
 from aetdice.algorithms.episode_weighting import episode_weighting
@@ -19,4 +19,4 @@ ALGORITHMS: dict[str, Callable[[int, TrainingConfig], Algorithm]] = {
 }
 """Every algorithm by name, made from a horizon and a configuration; to be listed here is to be tested."""
 
-__all__ = ["ALGORITHMS", "Algorithm", "Hints", "Weighing"]
+__all__ = ["ALGORITHMS", "Algorithm", "Hints", "Weighing", "WithoutUpdates"]

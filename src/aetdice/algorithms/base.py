@@ -97,3 +97,21 @@ class Algorithm(eqx.Module):
     @abc.abstractmethod
     def weigh(self, state: Any, hyper: Any, data: DeviceData) -> Weighing:
         """Sample weights and metrics over a whole dataset."""
+
+
+class WithoutUpdates(Algorithm):
+    """One that learns nothing step by step: it weighs, perhaps after a `finish`."""
+
+    def draw(self, key: PRNGKeyArray, data: DeviceData) -> tuple[()]:
+        del key, data
+        return ()
+
+    def prepare(
+        self, state: Any, hyper: Any, data: DeviceData, rows: tuple[()], step: Int[Array, ""]
+    ) -> tuple[()]:
+        del state, hyper, data, rows, step
+        return ()
+
+    def update(self, state: Any, hyper: Any, batch: tuple[()]) -> Any:
+        del hyper, batch
+        return state

@@ -7,11 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
-from aetdice.algorithms.base import Algorithm, Weighing
+from aetdice.algorithms.base import Weighing, WithoutUpdates
 from aetdice.algorithms.optimiser import Moments, Pace, descend, no_moments
 from aetdice.config import TrainingConfig
 from aetdice.data.device import DeviceData, Steps
-from aetdice.networks import Encoder, Kept, Perceptron, PolicyNetwork
+from aetdice.networks import Encoder, Kept, Perceptron, PolicyNetwork, products_are_rounded
 from aetdice.objectives import Objective
 from aetdice.objectives.parameters import Parameter, parameter
 
@@ -66,7 +66,9 @@ def prepare_cloning(
         jax.random.bernoulli(k, 1 - dropout, (width,)).astype(jnp.float32) / (1 - dropout)
         for k, width in zip(jax.random.split(key, max(1, len(widths))), widths, strict=False)
     )
-    return CloningBatch(jax.vmap(policy.encoded)(*seen), batch.action, counts, kept, pace)
+    encoded = jax.vmap(policy.encoded)(*seen)
+    rounded = encoded.astype(jnp.bfloat16) if products_are_rounded() else encoded
+    return CloningBatch(rounded, batch.action, counts, kept, pace)
 
 
 def update_cloning(state: CloningState, batch: CloningBatch) -> CloningState:
@@ -81,7 +83,7 @@ def update_cloning(state: CloningState, batch: CloningBatch) -> CloningState:
     return CloningState(eqx.tree_at(lambda p: p.net, policy, net), moments)
 
 
-class Cloning(Algorithm):
+class Cloning(WithoutUpdates):
     """Nothing to value: a policy that does as the data did."""
 
     sees_accrued: bool = eqx.field(static=True)
@@ -119,20 +121,6 @@ class Cloning(Algorithm):
     def init(self, encoder: Encoder, hyper: Any, data: DeviceData, key: PRNGKeyArray) -> Array:
         del encoder, hyper, data, key
         return jnp.zeros(0)
-
-    def draw(self, key: PRNGKeyArray, data: DeviceData) -> tuple[()]:
-        del key, data
-        return ()
-
-    def prepare(
-        self, state: Array, hyper: Any, data: DeviceData, rows: tuple[()], step: Int[Array, ""]
-    ) -> tuple[()]:
-        del state, hyper, data, rows, step
-        return ()
-
-    def update(self, state: Array, hyper: Any, batch: tuple[()]) -> Array:
-        del hyper, batch
-        return state
 
     def finish(self, state: Array, hyper: Any, data: DeviceData) -> Array:
         del hyper, data

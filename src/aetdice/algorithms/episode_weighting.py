@@ -8,7 +8,7 @@ transitions are stochastic it rewards luck.
 """
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from aetdice.algorithms.base import Algorithm, Hints, Weighing
+from aetdice.algorithms.base import Hints, Weighing, WithoutUpdates
 from aetdice.config import DualConfig, TrainingConfig
 from aetdice.data.device import DeviceData
 from aetdice.errors import InputError
@@ -53,7 +53,7 @@ class EpisodeState(NamedTuple):
     """F(R) of the episodes that the best mixture draws, one per course of the policy."""
 
 
-class EpisodeWeighting(Algorithm):
+class EpisodeWeighting(WithoutUpdates):
     """Weights of whole episodes that rest on a given share of them."""
 
     divergence: Divergence
@@ -105,20 +105,6 @@ class EpisodeWeighting(Algorithm):
         mean = jnp.mean(utilities, axis=0)
         courses = jnp.broadcast_to(mean, (self.courses, mean.shape[0]))
         return EpisodeState(jnp.zeros(()), mean, jnp.asarray(1e30), courses)
-
-    def draw(self, key: PRNGKeyArray, data: DeviceData) -> tuple[()]:
-        del key, data
-        return ()
-
-    def prepare(
-        self, state: EpisodeState, hyper: Any, data: DeviceData, rows: tuple[()], step: Int[Array, ""]
-    ) -> tuple[()]:
-        del state, hyper, data, rows, step
-        return ()
-
-    def update(self, state: EpisodeState, hyper: Any, batch: tuple[()]) -> EpisodeState:
-        del hyper, batch
-        return state
 
     def finish(self, state: EpisodeState, hyper: EpisodeHyper, data: DeviceData) -> EpisodeState:
         """Solve the convex program, in float64; never for hardly more than the fewest episodes to trust."""
