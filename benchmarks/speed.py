@@ -70,21 +70,21 @@ def main() -> None:
             }
         )
         print(json.dumps(rows[-1]), flush=True)
+        _write(arguments, rows)
     if arguments.peer:
         rows.append(_peer(arguments))
+        _write(arguments, rows)
+    Console(width=120).print(_table(rows, arguments))
+
+
+def _write(arguments: argparse.Namespace, rows: list[dict[str, Any]]) -> None:
+    """After every row: a measurement that is cut off keeps what it has."""
+    facts = {"hidden": arguments.hidden, "batch": arguments.batch, "date": datetime.date.today().isoformat()}
+    device = jax.devices()[0].device_kind
     write_json(
         arguments.out,
-        {
-            "hidden": arguments.hidden,
-            "batch": arguments.batch,
-            "date": datetime.date.today().isoformat(),
-            "device": jax.devices()[0].device_kind,
-            "rows": rows,
-            "commit": code_commit(),
-            "versions": versions(),
-        },
+        {**facts, "device": device, "rows": rows, "commit": code_commit(), "versions": versions()},
     )
-    Console(width=120).print(_table(rows, arguments))
 
 
 def _cases(arguments: argparse.Namespace) -> list[tuple[str, Any, Any, int]]:

@@ -176,7 +176,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--families", nargs="+", default=list(FAMILIES))
-    parser.add_argument("--count", type=int, help="problems per family, for a shorter run")
+    parser.add_argument(
+        "--numbers", type=int, nargs="+", help="of the problems in each family; by default all"
+    )
     parser.add_argument("--add", type=Path, nargs="+", default=[], help="results of other families to add")
     parser.add_argument("--figure", type=Path, help="draw the results that there are")
     arguments = parser.parse_args()
@@ -194,7 +196,7 @@ def main() -> None:
     done = {(row["family"], row["problem"], row["policy"], row["objective"]) for row in rows}
     for family in arguments.families:
         make, usual = FAMILIES[family]
-        for case in make(arguments.count or usual):
+        for case in make(arguments.numbers or range(usual)):
             if (case.family, case.problem, case.policy, case.label) in done:
                 continue
             rows.append(measured(case))

@@ -1,6 +1,6 @@
 """Cases that are trained: policies of several algorithms and settings, their twin, and half of each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -57,9 +57,9 @@ def halves(candidates: list[Candidate]) -> list[Candidate]:
     return list(found.values())
 
 
-def taxi_cases(count: int) -> Iterator[Case]:
+def taxi_cases(numbers: Iterable[int]) -> Iterator[Case]:
     """Layouts drawn at random, every other one with slip: AETDICE with three β, ESR-IQL, FairDICE."""
-    for seed in range(count):
+    for seed in numbers:
         rng = np.random.default_rng([19, seed])
         cells = [divmod(int(c), 5) for c in rng.permutation(25)[:5]]
         layout = {
@@ -84,14 +84,14 @@ def taxi_cases(count: int) -> Iterator[Case]:
         yield from cases_of("fair-taxi", name, divided, candidates, OBJECTIVES, 20, Truth(space))
 
 
-def maze_cases(count: int) -> Iterator[Case]:
+def maze_cases(numbers: Iterable[int]) -> Iterator[Case]:
     """PointMaze with two and three goals, with and without slip, 150 steps; truth from sampled episodes.
 
     Whole episodes weighed, by two sample sizes; on the first two logs beside ESR-IQL, FairDICE and the
     AETDICE of single steps.
     """
     objectives = MAZE_OBJECTIVES
-    for index in range(count):
+    for index in numbers:
         name, slip = MAZES[index // 2 % len(MAZES)]
         arguments: dict[str, Any] = {"slip": slip} if slip else {}
         env = make_env(name, horizon=150, **arguments)
@@ -117,10 +117,10 @@ def maze_cases(count: int) -> Iterator[Case]:
         )
 
 
-def body_cases(count: int) -> Iterator[Case]:
+def body_cases(numbers: Iterable[int]) -> Iterator[Case]:
     """Short episodes of a hopper, which has too many dimensions for neighbours to be near."""
     horizon = 50
-    for seed in range(count):
+    for seed in numbers:
         env = make_env("d4morl-hopper", horizon=horizon)
         divided = parts(
             load_dataset("d4morl-hopper", episodes=300, seed=seed, quality="amateur", horizon=horizon), 0

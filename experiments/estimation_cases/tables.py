@@ -1,6 +1,6 @@
 """Cases that are tables: policies with exact probabilities, J of which is exact or nearly so."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import stochastic
@@ -47,9 +47,9 @@ def blended(one: TabularPolicy, other: TabularPolicy) -> TabularPolicy:
     return TabularPolicy(one.space, [(a + b) / 2 for a, b in pairs])
 
 
-def momdp_cases(count: int) -> Iterator[Case]:
+def momdp_cases(numbers: Iterable[int]) -> Iterator[Case]:
     """Random stochastic problems: regularised solutions of the data, optima, random policies, mixtures."""
-    for seed in range(count):
+    for seed in numbers:
         space = enumerate_space(stochastic.problem(seed))
         behaviour = uniform_policy(space)
         label, objective = list(OBJECTIVES.items())[seed % 3]
@@ -75,9 +75,9 @@ def momdp_cases(count: int) -> Iterator[Case]:
             )
 
 
-def narrow_cases(count: int) -> Iterator[Case]:
+def narrow_cases(numbers: Iterable[int]) -> Iterator[Case]:
     """Little data of a behaviour that hardly varies: much of what other policies do was never recorded."""
-    for seed in range(count):
+    for seed in numbers:
         space = enumerate_space(stochastic.problem(100 + seed))
         rng = np.random.default_rng([7, seed])
         usual = np.eye(stochastic.ACTIONS)[rng.integers(stochastic.ACTIONS, size=space.momdp.states)]
@@ -106,9 +106,9 @@ def cloned(momdp: TabularMOMDP, data: Episodes) -> np.ndarray:
     return counts / counts.sum(axis=1, keepdims=True)
 
 
-def gym_cases(count: int) -> Iterator[Case]:
+def gym_cases(numbers: Iterable[int]) -> Iterator[Case]:
     """MO-Gymnasium's problems: cloning, a planner in the data's frequencies, half the optimum."""
-    spaces = {name: enumerate_space(TABLES[name][0].momdp()) for name in GYM[:count]}
+    spaces = {name: enumerate_space(TABLES[name][0].momdp()) for name in (GYM[number] for number in numbers)}
     for seed in range(SEEDS):
         for name, space in spaces.items():
             table, units, behaviour = TABLES[name]
@@ -151,13 +151,13 @@ class StatePolicy(DiscreteActing):
         return record(self.momdp, choose, TRUTH_EPISODES, rng).returns
 
 
-def dispatch_cases(count: int) -> Iterator[Case]:
+def dispatch_cases(numbers: Iterable[int]) -> Iterator[Case]:
     """The dispatch centre's log, recorded anew: cloning, a planner for the mean, and blends of the two."""
     env = make_env("dispatch")
     assert isinstance(env, FiniteEnvironment)
     momdp = TabularMOMDP.from_environment(env)
     plan = np.eye(momdp.actions)[planners(momdp, np.ones((1, 3)))[:, 0]]
-    for seed in range(count):
+    for seed in numbers:
         divided = parts(load_dataset("dispatch", episodes=2_000, seed=50 + seed), seed)
         clone = np.broadcast_to(cloned(momdp, divided[0]), plan.shape)
         shares = {"twin": 0.0, "planner": 1.0, "half planner": 0.5, "mostly twin": 0.2}
