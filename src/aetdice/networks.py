@@ -112,21 +112,16 @@ class Encoder(eqx.Module):
     def __call__(
         self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
     ) -> Float[Array, " features"]:
-        parts = [self._observation(observation)]
-        if self.use_accrued:
-            scaled = symlog(accrued) / _constant(self.accrued_range, accrued)
-            parts += [scaled, *(fourier_features(entry, self.fourier) for entry in scaled)]
-        if self.use_time:
-            parts += [fourier_features(time.astype(accrued.dtype) / self.horizon, self.fourier)]
-        return jnp.concatenate(parts)
+        scaled = [symlog(accrued) / _constant(self.accrued_range, accrued)] if self.use_accrued else []
+        entries = [*scaled, *([time.astype(accrued.dtype)[None] / self.horizon] if self.use_time else [])]
+        fine = [fourier_features(jnp.concatenate(entries), self.fourier)] if entries else []
+        return jnp.concatenate([self._observation(observation), *scaled, *fine])
 
     def _observation(self, observation: Shaped[Array, " o"]) -> Float[Array, " features"]:
         if self.sizes is None:
             x = observation.astype(jnp.float32)
             scaled = (x - _constant(self.centre, x)) / _constant(self.spread, x)
-            return jnp.concatenate(
-                [scaled, *(fourier_features(entry / 2, self.observation_fourier) for entry in scaled)]
-            )
+            return jnp.concatenate([scaled, fourier_features(scaled / 2, self.observation_fourier)])
         entries = [jax.nn.one_hot(observation[i], size) for i, size in enumerate(self.sizes)]
         if len(self.sizes) > 1 and math.prod(self.sizes) <= JOINT_LIMIT:
             joint = jnp.zeros((), jnp.int32)
@@ -157,10 +152,10 @@ def symlog(x: Float[Array, "*s"]) -> Float[Array, "*s"]:
     return jnp.sign(x) * jnp.log1p(jnp.abs(x))
 
 
-def fourier_features(x: Float[Array, ""], frequencies: int) -> Float[Array, " features"]:
-    """sin and cos of π 2^j x: tells nearby values apart at every scale."""
-    angles = jnp.pi * 2.0 ** jnp.arange(-1, frequencies - 1, dtype=x.dtype) * x
-    return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)])
+def fourier_features(x: Float[Array, " k"], frequencies: int) -> Float[Array, " features"]:
+    """sin and cos of π 2^j x for every entry: tells nearby values apart at every scale."""
+    angles = jnp.pi * 2.0 ** jnp.arange(-1, frequencies - 1, dtype=x.dtype)[None] * x[:, None]
+    return jnp.concatenate([jnp.sin(angles), jnp.cos(angles)], axis=1).ravel()
 
 
 class Nu(eqx.Module):

@@ -1,5 +1,6 @@
 """A population is its members, trained together: no member feels the others."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -58,6 +59,24 @@ def test_duals_trained_together_equal_duals_trained_alone(encoder, data, togethe
         alone, _ = duals(encoder, data, [choice])
         for one, other in zip(leaves(member(alone, 0)), leaves(member(together[0], index)), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_coarse_moments_are_kept_from_chunk_to_chunk(encoder, data):
+    """bfloat16 keeps first moments coarse inside a chunk; states outside stay what checkpoints hold."""
+    hypers, seeds = stack([LEARNER.hyper(bsr(0.3), 1e-3, beta=0.1)]), jnp.zeros(1, int)
+    fresh, steps = start_values(LEARNER, encoder, hypers, seeds, data), jnp.arange(40)
+    with jax.default_matmul_precision("bfloat16"):
+        whole = train_values(LEARNER, fresh, hypers, seeds, data, steps)
+        half = train_values(LEARNER, fresh, hypers, seeds, data, steps[:20])
+        rest = train_values(LEARNER, half, hypers, seeds, data, steps[20:])
+    exact = train_values(LEARNER, fresh, hypers, seeds, data, steps)
+    for one, other, fine in zip(leaves(whole), leaves(rest), leaves(exact), strict=True):
+        assert one.dtype == fine.dtype
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(one, fine, rtol=0.1, atol=0.02)
+    first, second = (leaves(moments) for moments in (whole.moments.first, whole.moments.second))
+    assert all((each == each.astype(jnp.bfloat16)).all() for each in first)
+    assert not all((each == each.astype(jnp.bfloat16)).all() for each in second)
 
 
 def test_members_differ_from_each_other(together):

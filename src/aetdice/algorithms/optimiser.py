@@ -49,14 +49,23 @@ def pace(rate: Float[Array, ""], step: Float[Array, ""]) -> Pace:
 
 
 def descend(weights: M, gradient: M, moments: Moments, pace: Pace) -> tuple[M, Moments]:
-    """One step against the gradient: θ - α √(1-b₂ᵗ)/(1-b₁ᵗ) · m / (√v + ε √(1-b₂ᵗ))."""
-    first = average(moments.first, gradient, FIRST_DECAY)
+    """One step against the gradient: θ - α √(1-b₂ᵗ)/(1-b₁ᵗ) · m / (√v + ε √(1-b₂ᵗ)).
+
+    Moments are kept in the precision they come in.
+    """
+    first = average(_as_these(moments.first, weights), gradient, FIRST_DECAY)
     second = average(moments.second, jax.tree.map(jnp.square, gradient), SECOND_DECAY)
 
     def moved(weight: Array, m: Array, v: Array) -> Array:
         return weight - pace.rate * m / (jnp.sqrt(v) + pace.guard)
 
-    return jax.tree.map(moved, weights, first, second), Moments(first, second)
+    moved_weights = jax.tree.map(moved, weights, first, second)
+    return moved_weights, Moments(_as_these(first, moments.first), second)
+
+
+def _as_these(arrays: M, others: M) -> M:
+    """In their precision."""
+    return jax.tree.map(lambda array, other: array.astype(other.dtype), arrays, others)
 
 
 def average(old: M, new: M, decay: Float[Array, ""] | float) -> M:

@@ -19,12 +19,12 @@ from aetdice.algorithms.cloning import (
     prepare_cloning,
     update_cloning,
 )
-from aetdice.algorithms.optimiser import cosine, pace
+from aetdice.algorithms.optimiser import Moments, cosine, pace
 from aetdice.algorithms.sampling import SampleWeights, sample_bits, sample_rows
 from aetdice.config import ExtractionConfig
 from aetdice.data.device import DeviceData
 from aetdice.learning.devices import over_devices
-from aetdice.networks import Encoder, PolicyHead, PolicyNetwork
+from aetdice.networks import Encoder, PolicyHead, PolicyNetwork, products_are_rounded
 
 T = TypeVar("T")
 
@@ -275,7 +275,7 @@ def _scan(prepare: Any, update: Any, states: Any, each: Any, drawn: Any, steps: 
 
     Gathered and encoded one by one, they would take longer than the updates: many small kernels.
     """
-    arrays, rest = eqx.partition(states, eqx.is_array)
+    began, rest = eqx.partition(states, eqx.is_array)
     first = eqx.if_array(0)
     together = eqx.filter_vmap(update, in_axes=(first, first, first))
     ready = eqx.filter_vmap(prepare, in_axes=(first, first, first, None))
@@ -292,7 +292,19 @@ def _scan(prepare: Any, update: Any, states: Any, each: Any, drawn: Any, steps: 
         return jax.lax.scan(one, arrays, batches, unroll=unrolled)[0], None
 
     blocks = jax.tree.map(lambda leaf: leaf.reshape(-1, block, *leaf.shape[1:]), (drawn, steps))
-    return eqx.combine(jax.lax.scan(several, arrays, blocks)[0], rest)
+    ended = jax.lax.scan(several, _in_store(began), blocks)[0]
+    return eqx.combine(jax.tree.map(lambda now, before: now.astype(before.dtype), ended, began), rest)
+
+
+def _in_store(states: T) -> T:
+    """With first moments in bfloat16 where that is asked for: updates of many members wait for memory."""
+
+    def stored(node: Any) -> Any:
+        if not isinstance(node, Moments) or not products_are_rounded():
+            return node
+        return node._replace(first=jax.tree.map(lambda leaf: leaf.astype(jnp.bfloat16), node.first))
+
+    return cast(T, jax.tree.map(stored, states, is_leaf=lambda node: isinstance(node, Moments)))
 
 
 def _block(batch: Any, steps: int) -> int:
