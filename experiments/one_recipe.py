@@ -1,7 +1,7 @@
 """`train(dataset, objective)` with nothing set, on data and seeds that no setting was chosen on.
 
     python experiments/one_recipe.py --out RESULT.json
-    python experiments/one_recipe.py --out RESULT.json --algorithm episode-weighting
+    python experiments/one_recipe.py --out RESULT.json --algorithm episode-weighting | esr-iql | fairdice
     python experiments/one_recipe.py --out RESULT.json --effort thorough --cases "three goals, data seed 5"
 
 Fair-Taxi with two data seeds, another layout and the log in shifts, the mazes with other data seeds and
@@ -40,6 +40,13 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "Fair-Taxi in shifts, data seed 5": ("fair-taxi", {"seed": 5, "quality": "shifts"}),
 }
 EPISODES = 1_000
+TRAINED_FOR = {
+    "aetdice": tuple(ALPHAS),
+    "episode-weighting": tuple(ALPHAS),
+    "esr-iql": ("ESR",),
+    "fairdice": ("SER",),
+}
+"""What each algorithm can optimise."""
 
 
 def main() -> None:
@@ -47,7 +54,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--cases", nargs="+", default=list(CASES))
     parser.add_argument("--seed", type=int, nargs="+", default=[10, 11, 12])
-    parser.add_argument("--algorithm", default="aetdice", choices=("aetdice", "episode-weighting"))
+    parser.add_argument("--algorithm", default="aetdice", choices=list(TRAINED_FOR))
     parser.add_argument("--effort", default="standard", choices=("quick", "standard", "thorough"))
     arguments = parser.parse_args()
     known = json.loads(arguments.out.read_text(encoding="utf-8"))["rows"] if arguments.out.exists() else []
@@ -65,7 +72,8 @@ def measure(case: str, seeds: list[int], how: dict[str, Any]) -> list[dict[str, 
     name, options = CASES[case]
     dataset = load_dataset(name, **options)
     env = make_env(name, **{key: value for key, value in options.items() if key not in ("seed", "quality")})
-    objectives = {label: bsr(a, threshold=env.utility_threshold) for label, a in ALPHAS.items()}
+    labels = TRAINED_FOR[how["algorithm"]]
+    objectives = {label: bsr(ALPHAS[label], threshold=env.utility_threshold) for label in labels}
     run = train(dataset, list(objectives.values()), seed=seeds, progress=False, **how)
     space, rows = space_of(env), []
     for (label, objective), selection in zip(objectives.items(), run.selections, strict=True):
@@ -84,7 +92,7 @@ def measure(case: str, seeds: list[int], how: dict[str, Any]) -> list[dict[str, 
                 "best": best,
                 "best_recorded": recorded,
                 "gap_shares": [gap_share(each.policy.score, each.twin.score, best) for each in scores],
-                "claimed": [run.members[member].diagnostics["claimed_value"] for member in members],
+                "claimed": [run.members[member].diagnostics.get("claimed_value") for member in members],
                 "joined_share": [run.members[member].diagnostics.get("joined_share") for member in members],
                 "trusted": [run.members[member].verdict.trusted for member in members],
                 "sample_size": run.members[members[0]].params.get("sample_size"),
