@@ -31,8 +31,8 @@ from aetdice import TrainingConfig, esr, train
 from aetdice.data import Episode, load_episodes, save_episodes
 from aetdice.files import versions, write_json
 from aetdice.learning.checkpointing import Checkpointing
-from aetdice.learning.setup import set_up
-from aetdice.learning.source import Source, Streamed, source_of
+from aetdice.learning.setup import Setup, set_up
+from aetdice.learning.source import Source, Streamed, extract, source_of
 from aetdice.learning.stages import TrainingState, start
 from aetdice.studies.parts import code_commit
 
@@ -73,7 +73,7 @@ def settings(streaming: bool, updates: int) -> TrainingConfig:
 def compare_speed(path: Path, turns: int) -> dict[str, Any]:
     """Seconds per turn of both sources, by stage, and the median ratio of their speeds."""
     updates = CHUNK * CHUNKS * (turns + 2)
-    sources: dict[str, tuple[Source, TrainingState]] = {}
+    sources: dict[str, tuple[Source, Setup, TrainingState]] = {}
     for name, streaming in (("resident", False), ("streamed", True)):
         setup = set_up(
             load_episodes(path, verify=False),
@@ -85,7 +85,7 @@ def compare_speed(path: Path, turns: int) -> dict[str, Any]:
             seed=0,
             config=settings(streaming, updates),
         )
-        sources[name] = source_of(setup), start(setup, Checkpointing(None, None, ()))
+        sources[name] = source_of(setup), setup, start(setup, Checkpointing(None, None, ()))
     found: dict[str, Any] = {}
     for stage in ("values", "cloning"):
         runs = {name: _Stage(stage, *given) for name, given in sources.items()}
@@ -116,10 +116,10 @@ def compare_speed(path: Path, turns: int) -> dict[str, Any]:
 class _Stage:
     """One stage of training from one source."""
 
-    def __init__(self, stage: str, source: Source, state: TrainingState) -> None:
+    def __init__(self, stage: str, source: Source, setup: Setup, state: TrainingState) -> None:
         self.stage, self.source, self.step = stage, source, 0
         self.states: Any = state.values if stage == "values" else state.policies
-        self.weights = None if stage == "values" else source.sample_weights(source.weigh(state.values))
+        self.draws = None if stage == "values" else extract(source, setup, state.values)[1]
 
     def turn(self) -> float:
         """Seconds of so many updates, what is read ahead included."""
@@ -130,9 +130,7 @@ class _Stage:
             if self.stage == "values":
                 self.states = self.source.train_values(self.states, steps)
             else:
-                self.states = self.source.train_policies(
-                    self.states, self.weights, steps, self.step + CHUNK, plain=False
-                )
+                self.states = self.source.train_policies(self.states, self.draws, steps)
             jax.block_until_ready(jax.tree.leaves(self.states))
         if isinstance(self.source, Streamed):
             for future in self.source.reader.coming.values():

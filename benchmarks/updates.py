@@ -10,11 +10,16 @@ import jax
 import jax.numpy as jnp
 
 from aetdice import Episodes, TrainingConfig
-from aetdice.algorithms import Weighing
-from aetdice.algorithms.sampling import SampleWeights
-from aetdice.learning.extraction import sample_weights_for
+from aetdice.learning.extraction import behaviour_shares, sample_weights_for
 from aetdice.learning.inputs import encoder_for, head_for, onto_device
-from aetdice.learning.population import stack, start_policies, start_values, train_policies, train_values
+from aetdice.learning.population import (
+    draw_policy,
+    stack,
+    start_policies,
+    start_values,
+    train_policies,
+    train_values,
+)
 from aetdice.learning.setup import algorithm_for, hyper_of
 from aetdice.objectives import esr
 
@@ -47,16 +52,17 @@ def timed_updates(
     encoder, head = encoder_for(dataset, horizon, learner, config.network), head_for(dataset, config.network)
     choice = {"objective": esr(threshold=0.01), "learning_rate": 3e-4, **learner.sweeps}
     hypers, seeds = stack([hyper_of(choice, learner)] * members), jnp.arange(members)
-    plain = sample_weights_for([Weighing(data.behaviour, {})], 0, data, config)
-    weights = SampleWeights(jnp.repeat(plain.cdf, members, axis=0), None)
+    weights = sample_weights_for(None, behaviour_shares(data), data, config)
+    draws = [draw_policy(weights, seed, jnp.arange(chunk), config.extraction.batch) for seed in seeds]
+    shown = jax.device_get(stack(draws))
     rates = jnp.full(members, 3e-4)
     with jax.default_matmul_precision(config.trainer.precision):
         values = start_values(learner, encoder, hypers, seeds, data)
         policies = start_policies(encoder, head, config.network.hidden, seeds)
-        size = {"chunk": chunk, "chunks": chunks}
-        first, value = _seconds(lambda s, k: train_values(learner, s, hypers, seeds, data, k), values, **size)
+        size, state_bytes = {"chunk": chunk, "chunks": chunks}, size_of((values, policies))
+        first, value = _seconds(lambda s, k: train_values(s, learner, hypers, seeds, data, k), values, **size)
         second, cloning = _seconds(
-            lambda s, k: train_policies(s, weights, rates, seeds, data, k, config.extraction),
+            lambda s, k: train_policies(s, jax.device_put(shown), rates, seeds, data, k, config.extraction),
             policies,
             **size,
         )
@@ -70,7 +76,7 @@ def timed_updates(
         cloning=cloning,
         flops=members * (products(widths[0], seen) + products(widths[1], config.extraction.batch)),
         traffic=members * 8.0 * (NU_ARRAYS * parameters[0] + POLICY_ARRAYS * parameters[1]),
-        state_bytes=size_of((values, policies)),
+        state_bytes=state_bytes,
         data_bytes=size_of(data),
     )
 

@@ -14,21 +14,29 @@ from aetdice import InputError, TrainingConfig, augment
 from aetdice.algorithms import Weighing
 from aetdice.algorithms.cloning import init_cloning, prepare_cloning, update_cloning
 from aetdice.algorithms.optimiser import pace
-from aetdice.algorithms.sampling import cumulative_shares, sample_rows
+from aetdice.algorithms.sampling import SampleWeights, cumulative_shares, rows_of_bits, sample_bits
 from aetdice.data.device import to_device
 from aetdice.dice import FiniteHorizon
 from aetdice.envs import FairTaxi
 from aetdice.envs.fair_taxi.collection import collect_fair_taxi
-from aetdice.learning.extraction import sample_weights_for
+from aetdice.learning.extraction import behaviour_shares, sample_weights_for
 from aetdice.networks import Categorical, Encoder, PolicyNetwork
 from aetdice.objectives import Identity
 
 KEY = jax.random.key(0)
 
 
+def rows_of(weights, key, count):
+    """Drawn on the device, as on the host."""
+    cdf, bits = cumulative_shares(weights), sample_bits(key, count)
+    rows = SampleWeights(jnp.asarray(cdf)).drawn_by(bits).rows
+    np.testing.assert_array_equal(rows_of_bits(cdf, np.asarray(bits)), rows)
+    return rows
+
+
 def drawn(weights, count=200_000, key=KEY):
     """How often each row comes up."""
-    rows = sample_rows(jnp.asarray(cumulative_shares(np.asarray(weights, float))), key, count)
+    rows = rows_of(np.asarray(weights, float), key, count)
     return np.bincount(rows, minlength=len(weights))
 
 
@@ -49,7 +57,7 @@ def test_weights_of_very_different_size_keep_their_shares():
 
 def test_half_a_million_rows_are_drawn_evenly():
     """Cumulative sums in float32 would lose most of them."""
-    rows = np.asarray(sample_rows(jnp.asarray(cumulative_shares(np.ones(500_000))), KEY, 500_000))
+    rows = np.asarray(rows_of(np.ones(500_000), KEY, 500_000))
     assert len(np.unique(rows)) / 500_000 == pytest.approx(1 - np.exp(-1), abs=5e-3)
     assert rows.mean() == pytest.approx(250_000, rel=5e-3)
 
@@ -79,26 +87,27 @@ RATIOS = np.random.default_rng(0).gamma(1.0, size=DATA.steps.count)
 
 def sample_weights(ratios, floor=0.01, weighted_loss=False, early=0.0):
     mass = DATA.steps.weight * jnp.asarray(ratios, jnp.float32)
-    balanced = FiniteHorizon(3).balance(mass, DATA.steps.time, DATA.steps.terminates)
+    balanced = FiniteHorizon(3).balance(mass, DATA.steps.time, DATA.steps.everything().terminates)
     settings = {
         "extraction.floor": floor,
         "extraction.early_oversampling": early,
         "ablation.weighted_loss": weighted_loss,
     }
-    return sample_weights_for([Weighing(balanced, {})], 1, DATA, TrainingConfig().adapted(settings))
+    config, behaviour = TrainingConfig().adapted(settings), behaviour_shares(DATA)
+    return [sample_weights_for(each, behaviour, DATA, config) for each in (Weighing(balanced, {}), None)]
 
 
 def shares(weights, policy=0):
     """How often each step is drawn for a policy."""
-    return np.diff(np.asarray(weights.cdf[policy], np.int64), prepend=0) / 2**32
+    return np.diff(np.asarray(weights[policy].cdf, np.int64), prepend=0) / 2**32
 
 
 def test_weights_in_the_loss_teach_what_drawing_teaches():
     """Share drawn × weight in the loss is the same product, however it is split."""
     drawn, weighted = sample_weights(RATIOS), sample_weights(RATIOS, weighted_loss=True)
-    assert drawn.loss_weights is None
+    assert drawn[0].loss_weights is None
     for policy in range(2):
-        taught = shares(weighted, policy) * np.asarray(weighted.loss_weights[policy])
+        taught = shares(weighted, policy) * np.asarray(weighted[policy].loss_weights)
         np.testing.assert_allclose(taught, shares(drawn, policy), atol=1e-6)
 
 
@@ -155,7 +164,7 @@ def test_policy_under_dropout_lacks_a_share_of_its_hidden_units():
     policy = eqx.tree_at(lambda p: p.net.weights[2], policy, jnp.ones((400, 4)))
     now = pace(jnp.asarray(1e-3), jnp.asarray(0.0))
     batch, again = (
-        prepare_cloning(policy, data.steps, data.steps.weight, None, now, 0.25, key)
+        prepare_cloning(policy, data.steps.everything(), data.steps.weight, None, now, 0.25, key)
         for key in (KEY, jax.random.key(1))
     )
     for factors, width in zip(batch.kept, (500, 400), strict=True):

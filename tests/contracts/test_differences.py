@@ -4,22 +4,24 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from aetdice.data import passes
 from aetdice.exact.differences import TimedDifferences
 
-STEPS, BLOCKS, BLOCK, FEATURES, DISCOUNT = 11, 3, 4, 3, 0.9
+STEPS, BLOCK, FEATURES, DISCOUNT = 11, 4, 3, 0.9
 
 
 @pytest.fixture(params=[5, 1], ids=["a constant per step", "one constant"])
-def pair(request):
+def pair(request, monkeypatch):
     """The operator, and the same as a dense matrix."""
+    monkeypatch.setattr(passes, "BLOCK", BLOCK)
     rng = np.random.default_rng(0)
     constants = request.param
-    here, there = rng.normal(size=(2, BLOCKS, BLOCK, FEATURES)).astype(np.float32)
+    here, there = rng.normal(size=(2, STEPS, FEATURES)).astype(np.float32)
     time = rng.integers(0, 5, STEPS)
     now, then = (np.minimum(t, constants - 1) for t in (time, time + 1))
     follows = DISCOUNT * rng.integers(0, 2, STEPS)
     operator = TimedDifferences(jnp.asarray(here), jnp.asarray(there), now, then, follows, constants)
-    rows = [np.asarray(f, float).reshape(-1, FEATURES)[:STEPS] for f in (here, there)]
+    rows = [np.asarray(f, float) for f in (here, there)]
     ones = np.eye(constants)
     dense = follows[:, None] * np.hstack([rows[1], ones[then]]) - np.hstack([rows[0], ones[now]])
     return operator, dense, rng

@@ -315,7 +315,7 @@ def test_nu_with_a_head_per_step_learns(augmented):
 @pytest.mark.parametrize("terminal", [False, True], ids=["along-the-way", "at-the-end"])
 @pytest.mark.parametrize("objective", [esr(), bsr(0.5), ser()], ids=["esr", "bsr", "ser"])
 def test_rewards_of_an_episode_sum_to_its_utility(objective, terminal):
-    rewards = np.asarray(step_rewards(objective.utility, DATA.steps, terminal)).reshape(50, 3, 2)
+    rewards = np.asarray(step_rewards(objective.utility, DATA.steps.everything(), terminal)).reshape(50, 3, 2)
     returns = jnp.asarray(tiny_episodes().returns, jnp.float32)
     gain = jax.vmap(objective.utility)(returns) - objective.utility(jnp.zeros(2))[None]
     np.testing.assert_allclose(rewards.sum(axis=1), gain, atol=1e-5)

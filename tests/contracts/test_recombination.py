@@ -20,7 +20,6 @@ from aetdice import (
     solve,
     train,
 )
-from aetdice.algorithms import Weighing
 from aetdice.algorithms.dice import Dice
 from aetdice.algorithms.episode_weighting import EpisodeWeighting, episode_weighting
 from aetdice.data.noise import chance_share
@@ -37,7 +36,7 @@ from aetdice.learning.choice import (
     with_joined,
     worth_trying,
 )
-from aetdice.learning.extraction import sample_weights_for
+from aetdice.learning.extraction import behaviour_shares, sample_weights_for
 from aetdice.learning.inputs import encoder_for, onto_device
 from aetdice.learning.setup import algorithm_for, set_up
 from aetdice.learning.stitching import join_at_random, stitch
@@ -255,8 +254,8 @@ def test_twins_clone_what_was_recorded_and_nothing_that_was_joined():
     own = {"algorithm": "aetdice", "horizon": 24, "learning_rate": 1e-3, "seed": 0}
     setup = set_up(data, [esr()], sweeps={}, config=TINY.without(("iql",)), **own)
     assert setup.training.recorded == data.steps < setup.training.steps.count
-    shares = sample_weights_for([Weighing(setup.training.steps.weight, {})], 1, setup.training, TINY)
-    twin = np.diff(np.asarray(shares.cdf[-1], np.int64), prepend=0)
+    weights = sample_weights_for(None, behaviour_shares(setup.training), setup.training, TINY)
+    twin = np.diff(np.asarray(weights.cdf, np.int64), prepend=0)
     assert not np.any(twin[data.steps + 1 :])
     np.testing.assert_allclose(twin[: data.steps], 2.0**32 / data.steps, rtol=1e-3)
 

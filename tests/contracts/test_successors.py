@@ -98,7 +98,7 @@ def test_a_state_and_action_that_the_model_has_not_seen_keep_their_own_outcome()
 def test_means_over_what_may_follow_are_those_of_a_loop(terminal_reward):
     episodes, utility = stochastic(), bsr(0.5).utility
     pooled = pooled_outcomes(episodes, episodes)
-    steps = to_device(augment(episodes, Identity(), HORIZON), 2, pooled, HORIZON).steps
+    steps = to_device(augment(episodes, Identity(), HORIZON), 2, pooled, HORIZON).steps.everything()
 
     def function(observation, accrued, time):
         return jnp.sum(observation.astype(jnp.float32)) + jnp.sin(accrued[0]) + time.astype(jnp.float32)

@@ -118,7 +118,7 @@ def test_slack_is_in_units_of_return():
 def test_only_termination_ends_a_discounted_flow(name):
     """ν' = 0 after termination; a time limit stops the recording, not the process."""
     data = DATASETS["leaving-ends"]
-    steps = onto_device(data, 5, ALGORITHMS[name](5, PROBE)).steps
+    steps = onto_device(data, 5, ALGORITHMS[name](5, PROBE)).steps.everything()
     last = data.starts + data.lengths - 1
     assert np.any(data.terminated)
     assert np.any(data.lengths[~data.terminated] == 5)
@@ -146,7 +146,7 @@ class TableNu(Nu):
 def test_exact_nu_in_the_learners_place_gives_the_exact_ratios(name, data, divergence):
     problem, phi = exact_problem(name, DATASETS[data]), DIVERGENCES[divergence]()
     exact = solve_dual(problem, BETA, phi)
-    steps = onto_device(DATASETS[data], 5, ALGORITHMS[name](5, PROBE)).steps
+    steps = onto_device(DATASETS[data], 5, ALGORITHMS[name](5, PROBE)).steps.everything()
     setting, mu = (
         DualSetting(Discounted(GAMMA), phi, DualConfig()),
         jnp.asarray(exact.multiplier, jnp.float32),

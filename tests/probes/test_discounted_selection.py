@@ -7,8 +7,8 @@ import pytest
 from support.ragged import KEY
 
 from aetdice import Episode, Episodes, TrainingConfig, ser
-from aetdice.algorithms.diagnostics import _tests_at, flow_violation
-from aetdice.algorithms.dual import annealed_beta
+from aetdice.algorithms.diagnostics import _test_functions, flow_violation
+from aetdice.algorithms.dual import annealed_beta, expected_next
 from aetdice.data.device import DeviceData
 from aetdice.learning.inputs import encoder_for, onto_device
 from aetdice.learning.selection import MOST_IMBALANCE, NONE_PASSED, RULE, Candidate, select
@@ -30,7 +30,8 @@ def forks() -> Episodes:
 
 def occupancy(data: DeviceData, entering: float) -> jax.Array:
     """Mass of steps that go from place 0 to place 1, so much of it on the way, the rest there."""
-    place, after = (np.asarray(o)[:, 0] for o in (data.steps.observation, data.steps.next_observation))
+    steps = data.steps.everything()
+    place, after = (np.asarray(o)[:, 0] for o in (steps.observation, steps.next_observation))
     on_the_way, there = (place == 0) & (after == 1), place == 1
     mass = entering * on_the_way / on_the_way.sum() + (1 - entering) * there / there.sum()
     return jnp.asarray(mass, jnp.float32)
@@ -44,7 +45,9 @@ def test_a_flow_that_leaves_out_the_start_is_out_of_balance_whatever_the_discoun
     data = onto_device(episodes, STEPS, learner)
     hyper = hyper_of({"objective": ser(), "beta": 1.0, "learning_rate": 1e-3}, learner)
     state = learner.init(encoder_for(episodes, STEPS, learner, config.network), hyper, data, KEY)
-    here, there = _tests_at(state, data.steps)
+    sines, steps = _test_functions(state), data.steps.everything()
+    here = jax.vmap(sines)(steps.observation, steps.accrued, steps.time)
+    there = expected_next(sines, steps)
     begins, spread = jnp.mean(here[data.initial], axis=0), jnp.std(here, axis=0)
     moved = [occupancy(data, entering) @ (gamma * there - here) for entering in (1 - gamma, 0.0)]
     sound, lost = (float(flow_violation(begins, each, spread, learner.setting.flow)) for each in moved)

@@ -71,7 +71,7 @@ def values(request, ending):
     hypers = stack([hyper_of({**shared, "expectile": tau}, learner) for tau in TAUS])
     seeds = jnp.zeros(len(TAUS), jnp.int32)
     states = start_values(learner, encoder, hypers, seeds, data)
-    states = train_values(learner, states, hypers, seeds, data, jnp.arange(PROBE.iql.steps))
+    states = train_values(states, learner, hypers, seeds, data, jnp.arange(PROBE.iql.steps))
     return utility, [member(states, i) for i in range(len(TAUS))]
 
 

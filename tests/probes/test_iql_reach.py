@@ -38,7 +38,9 @@ def test_targets_are_recorded_rewards_and_the_value_beyond_them(cut, terminal):
 
     @eqx.filter_jit
     def targets(value, last):
-        return td_target(value, prepare_target(value.encoder, OBJECTIVE, data.steps, last, terminal))
+        return td_target(
+            value, prepare_target(value.encoder, OBJECTIVE, data.steps.everything(), last, terminal)
+        )
 
     for n_step in (1, 3):
         last = data.steps.take(data.ahead(jnp.arange(data.steps.count), n_step))
@@ -102,7 +104,7 @@ def test_n_step_targets_reach_the_start_of_a_long_chain_in_fewer_updates():
         hypers = stack([hyper_of({"objective": lsr((1.0, 0.5)), **own}, learner)])
         seeds = jnp.zeros(1, jnp.int32)
         states = start_values(learner, encoder, hypers, seeds, seen)
-        states = train_values(learner, states, hypers, seeds, seen, jnp.arange(config.iql.steps))
+        states = train_values(states, learner, hypers, seeds, seen, jnp.arange(config.iql.steps))
         found[n_step] = float(value_metrics(learner, states, hypers, seen)["start_value"][0])
     assert found[1] < 0.5 * exact  # nothing has arrived
     assert found[None] == pytest.approx(exact, rel=0.1)

@@ -57,7 +57,7 @@ def test_exact_nu_in_the_learners_place_gives_the_exact_ratios(objective, diverg
     problem = OfflineProblem.from_episodes(episodes, objective)
     phi = DIVERGENCES[divergence]()
     solution = solve_dual(problem, 0.3, phi)
-    steps = to_device(augment(episodes, Identity(), HORIZON)).steps
+    steps = to_device(augment(episodes, Identity(), HORIZON)).steps.everything()
     table, setting = TableNu(problem, solution.nu), DualSetting(FiniteHorizon(HORIZON), phi, DualConfig())
     mu = jnp.asarray(solution.multiplier, jnp.float32)
     found = np.asarray(ratio(step_residuals(table, objective, steps, mu, setting), 0.3, phi))

@@ -15,6 +15,7 @@ from aetdice.data import augment, transform_episodes
 from aetdice.data.device import to_device
 from aetdice.data.transforms import Scaling
 from aetdice.learning.population import (
+    draw_policy,
     member,
     stack,
     start_policies,
@@ -45,7 +46,7 @@ def duals(encoder, data, choices):
     seeds = jnp.asarray([seed for _, _, seed in choices])
     states = start_values(LEARNER, encoder, hypers, seeds, data)
     for chunk in jnp.split(jnp.arange(100), 4):
-        states = train_values(LEARNER, states, hypers, seeds, data, chunk)
+        states = train_values(states, LEARNER, hypers, seeds, data, chunk)
     return states, hypers
 
 
@@ -64,12 +65,17 @@ def test_duals_trained_together_equal_duals_trained_alone(encoder, data, togethe
 def test_coarse_moments_are_kept_from_chunk_to_chunk(encoder, data):
     """bfloat16 keeps first moments coarse inside a chunk; states outside stay what checkpoints hold."""
     hypers, seeds = stack([LEARNER.hyper(bsr(0.3), 1e-3, beta=0.1)]), jnp.zeros(1, int)
-    fresh, steps = start_values(LEARNER, encoder, hypers, seeds, data), jnp.arange(40)
+    steps = jnp.arange(40)
+
+    def trained(*chunks):
+        states = start_values(LEARNER, encoder, hypers, seeds, data)
+        for chunk in chunks:
+            states = train_values(states, LEARNER, hypers, seeds, data, chunk)
+        return states
+
     with jax.default_matmul_precision("bfloat16"):
-        whole = train_values(LEARNER, fresh, hypers, seeds, data, steps)
-        half = train_values(LEARNER, fresh, hypers, seeds, data, steps[:20])
-        rest = train_values(LEARNER, half, hypers, seeds, data, steps[20:])
-    exact = train_values(LEARNER, fresh, hypers, seeds, data, steps)
+        whole, rest = trained(steps), trained(steps[:20], steps[20:])
+    exact = trained(steps)
     for one, other, fine in zip(leaves(whole), leaves(rest), leaves(exact), strict=True):
         assert one.dtype == fine.dtype
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
@@ -87,21 +93,16 @@ def test_members_differ_from_each_other(together):
 
 def test_policies_trained_together_equal_policies_trained_alone(encoder, data):
     weights = np.random.default_rng(0).random((2, data.steps.count))
-    cdfs = jnp.asarray(np.stack([cumulative_shares(row) for row in weights]))
+    weights = [SampleWeights(jnp.asarray(cumulative_shares(row))) for row in weights]
     rates, seeds = jnp.asarray([1e-3, 3e-3]), jnp.asarray([0, 5])
 
     def cloned(rows):
         states = start_policies(encoder, Categorical(2), (8,), seeds[rows])
         for chunk in jnp.split(jnp.arange(100), 4):
-            states = train_policies(
-                states,
-                SampleWeights(cdfs[rows], None),
-                rates[rows],
-                seeds[rows],
-                data,
-                chunk,
-                TINY.extraction,
+            shown = stack(
+                [draw_policy(weights[row], seeds[row], chunk, TINY.extraction.batch) for row in rows]
             )
+            states = train_policies(states, shown, rates[rows], seeds[rows], data, chunk, TINY.extraction)
         return states
 
     together = cloned(jnp.arange(2))

@@ -1,12 +1,12 @@
 """What the ratios of a member look like over a whole dataset."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from aetdice.algorithms.dual import (
     DiceHyper,
@@ -16,7 +16,8 @@ from aetdice.algorithms.dual import (
     step_residuals,
     step_rewards,
 )
-from aetdice.data.device import DeviceData, Steps, blocks
+from aetdice.data.device import DeviceData, Steps
+from aetdice.data.passes import add, pass_over
 from aetdice.dice import Flow, dual_loss, ratio, regulariser
 from aetdice.objectives import multiplier
 from aetdice.objectives.parameters import cast
@@ -80,48 +81,62 @@ def diagnose_ratios(
     state: DualState, hyper: DiceHyper, data: DeviceData, setting: DualSetting
 ) -> RatioDiagnostics:
     """Ratios of the averaged ν over all steps, at the final β."""
-    steps = data.steps
-    w, mass, sums = ratio_sums(state, hyper, steps, setting)
+    steps, look = data.steps, ratios_of(state, hyper, data.steps.count, setting)
+
+    def block(rows: Int[Array, " block"], counted: Bool[Array, " block"]) -> tuple[RatioSums, Any]:
+        w, mass, sums = look(steps.take(rows), counted)
+        return sums, (w, mass)
+
+    sums, (w, mass) = pass_over(steps.count, block, merge)
     starts = start_means(state, steps.take(data.initial))
     return assemble(state, hyper, sums, starts, setting, w, mass, steps.time)
 
 
-def ratio_sums(
-    state: DualState, hyper: DiceHyper, steps: Steps, setting: DualSetting
-) -> tuple[Float[Array, " steps"], Float[Array, " steps"], RatioSums]:
-    """w and w d^D of every step, and their sums."""
-    mu = multiplier(hyper.objective.aggregation, state.slack)
-    found = jax.lax.map(
-        lambda block: step_residuals(state.average, hyper.objective, block, mu, setting), blocks(steps)
-    )
-    residuals = found.reshape(-1)[: steps.count]
-    weights = setting.flow.transition_weights(steps.weight, steps.count)
-    w = ratio(residuals, hyper.beta, setting.divergence)
-    mass = w * weights
-    here, there = _tests_at(state, steps)
-    mean = jnp.mean(here, axis=0)
-    rewards = step_rewards(hyper.objective.utility, steps, setting.terminal_reward)
-    sums = RatioSums(
-        rows=jnp.asarray(steps.count, mass.dtype),
-        zeros=jnp.sum(w <= 0).astype(mass.dtype),
-        weight=jnp.sum(weights),
-        mass=jnp.sum(mass),
-        square=jnp.sum(mass * w),
-        regularised=regulariser(residuals, weights, hyper.beta, setting.divergence),
-        by_time=jax.ops.segment_sum(mass, steps.time, state.average.encoder.horizon),
-        total=setting.flow.sums(mass, steps.time),
-        ended=setting.flow.sums(steps.terminates * mass, steps.time),
-        rewards=setting.flow.sums(mass[:, None] * rewards, steps.time),
-        moved=mass @ (cast(setting.flow.discount, mass) * there - here),
-        mean=mean,
-        deviation=jnp.sum(jnp.square(here - mean[None]), axis=0),
-    )
-    return w, mass, sums
+def ratios_of(
+    state: DualState, hyper: DiceHyper, stored: int, setting: DualSetting
+) -> Callable[
+    [Steps, Bool[Array, " steps"]], tuple[Float[Array, " steps"], Float[Array, " steps"], RatioSums]
+]:
+    """w and w d^D of some of the stored steps, and the sums of those that are counted."""
+    mu, sines = multiplier(hyper.objective.aggregation, state.slack), _test_functions(state)
+
+    def look(
+        steps: Steps, counted: Bool[Array, " steps"]
+    ) -> tuple[Float[Array, " steps"], Float[Array, " steps"], RatioSums]:
+        residuals = step_residuals(state.average, hyper.objective, steps, mu, setting)
+        weights = jnp.where(counted, setting.flow.transition_weights(steps.weight, stored), 0)
+        w = ratio(residuals, hyper.beta, setting.divergence)
+        mass, counts = w * weights, counted.astype(w.dtype)
+        here = jax.vmap(sines)(steps.observation, steps.accrued, steps.time)
+        mean = counts @ here / jnp.sum(counts)
+        moved = cast(setting.flow.discount, mass) * expected_next(sines, steps) - here
+        rewards = step_rewards(hyper.objective.utility, steps, setting.terminal_reward)
+        return (
+            w,
+            mass,
+            RatioSums(
+                rows=jnp.sum(counts),
+                zeros=counts @ (w <= 0).astype(w.dtype),
+                weight=jnp.sum(weights),
+                mass=jnp.sum(mass),
+                square=jnp.sum(mass * w),
+                regularised=regulariser(residuals, weights, hyper.beta, setting.divergence),
+                by_time=jax.ops.segment_sum(mass, steps.time, state.average.encoder.horizon),
+                total=setting.flow.sums(mass, steps.time),
+                ended=setting.flow.sums(steps.terminates * mass, steps.time),
+                rewards=setting.flow.sums(mass[:, None] * rewards, steps.time),
+                moved=mass @ moved,
+                mean=mean,
+                deviation=counts @ jnp.square(here - mean[None]),
+            ),
+        )
+
+    return look
 
 
 def merge(one: RatioSums, other: RatioSums) -> RatioSums:
     """The sums of two parts together; deviations about the common mean (Chan et al.)."""
-    added = jax.tree.map(lambda a, b: a + b, one, other)
+    added = add(one, other)
     share, apart = other.rows / added.rows, other.mean - one.mean
     return added._replace(
         mean=one.mean + share * apart,
@@ -207,17 +222,3 @@ def _test_functions(state: DualState) -> Callable[[Array, Array, Array], Array]:
     slopes = jax.random.normal(directions, (encoder.features, TEST_FUNCTIONS), jnp.float32)
     shifts = jax.random.uniform(phases, (TEST_FUNCTIONS,), maxval=2 * jnp.pi)
     return lambda observation, accrued, time: jnp.sin(encoder(observation, accrued, time) @ slopes + shifts)
-
-
-def _tests_at(
-    state: DualState, steps: Steps
-) -> tuple[Float[Array, "steps tests"], Float[Array, "steps tests"]]:
-    """ψ of every step's state and, on average, of where it leads."""
-    sines = _test_functions(state)
-
-    def both(block: Steps) -> tuple[Array, Array]:
-        here = jax.vmap(sines)(block.observation, block.accrued, block.time)
-        return here, expected_next(sines, block)
-
-    here, there = (w.reshape(-1, TEST_FUNCTIONS)[: steps.count] for w in jax.lax.map(both, blocks(steps)))
-    return here, there

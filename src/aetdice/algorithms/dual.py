@@ -14,7 +14,8 @@ from jaxtyping import Array, Bool, Float, Int
 from aetdice.algorithms.optimiser import Moments, Pace, average, cosine, descend, no_moments, pace
 from aetdice.config import DualConfig
 from aetdice.data import transformed_rewards
-from aetdice.data.device import DeviceData, Steps, Successors
+from aetdice.data.device import DeviceData, Recorded, Steps, Successors
+from aetdice.data.passes import pass_over
 from aetdice.dice import FiniteHorizon, Flow, dual_loss, ratio, residual
 from aetdice.networks import Encoder, Nu, Perceptron
 from aetdice.objectives import Divergence, Objective, Utility, multiplier
@@ -93,11 +94,23 @@ def init_dual(nu: Nu, hyper: DiceHyper, data: DeviceData, setting: DualSetting) 
     return DualState(nu, no_moments(nu.trained), nu, slack)
 
 
-def behaviour_utilities(hyper: DiceHyper, steps: Steps, setting: DualSetting) -> Float[Array, " n"]:
+def behaviour_utilities(hyper: DiceHyper, steps: Recorded, setting: DualSetting) -> Float[Array, " n"]:
     """F(0) + Σ d^D r̃."""
-    utility, mass = hyper.objective.utility, setting.flow.transition_weights(steps.weight, steps.count)
-    rewards = step_rewards(utility, steps, setting.terminal_reward)
-    return _attained(utility(jnp.zeros_like(steps.accrued[0])), mass, rewards, setting)
+
+    def look(rows: Int[Array, " block"], counted: Bool[Array, " block"]) -> tuple[Array, None]:
+        return gained_utilities(hyper, steps.take(rows), counted, steps.count, setting), None
+
+    zero = hyper.objective.utility(jnp.zeros_like(steps.accrued[0]))
+    return zero + pass_over(steps.count, look)[0]
+
+
+def gained_utilities(
+    hyper: DiceHyper, steps: Steps, counted: Bool[Array, " steps"], stored: int, setting: DualSetting
+) -> Float[Array, " n"]:
+    """Σ d^D r̃ of some of the stored steps."""
+    mass = jnp.where(counted, setting.flow.transition_weights(steps.weight, stored), 0)
+    rewards = step_rewards(hyper.objective.utility, steps, setting.terminal_reward)
+    return _gained(mass, rewards, setting)
 
 
 def prepare_dual(
@@ -175,7 +188,7 @@ def update_dual(state: DualState, hyper: DiceHyper, batch: DualBatch, setting: D
     trained, moments = descend(state.nu.trained, gradient, state.moments, batch.pace)
     smooth = average(state.average.trained, trained, batch.decay)
     w = ratio(residuals.ravel(), batch.beta, setting.divergence).reshape(residuals.shape)
-    attained = _attained(batch.zero_utility, jnp.sum(batch.weights * w, axis=1), batch.rewards, setting)
+    attained = batch.zero_utility + _gained(jnp.sum(batch.weights * w, axis=1), batch.rewards, setting)
     # D5: towards the attained utilities; the plain gradient is ∇²G times that, dead where G is linear.
     slack = state.slack + cast(hyper.slack_rate, batch.beta) * (attained - state.slack)
     return DualState(state.nu.with_trained(trained), moments, state.average.with_trained(smooth), slack)
@@ -291,11 +304,8 @@ def batch_weights(batch: Steps, stored: int, setting: DualSetting) -> Float[Arra
     return setting.flow.transition_weights(batch.weight, stored)[:, None] * (stored / size)
 
 
-def _attained(
-    zero_utility: Float[Array, " n"],
-    mass: Float[Array, " batch"],
-    rewards: Float[Array, "batch n"],
-    setting: DualSetting,
+def _gained(
+    mass: Float[Array, " batch"], rewards: Float[Array, "batch n"], setting: DualSetting
 ) -> Float[Array, " n"]:
-    """F(0) + Σ w d^D r̃."""
-    return zero_utility + cast(setting.flow.reward_scale, mass) * (mass @ rewards)
+    """Σ w d^D r̃."""
+    return cast(setting.flow.reward_scale, mass) * (mass @ rewards)

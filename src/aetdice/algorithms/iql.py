@@ -22,7 +22,8 @@ from aetdice.algorithms.base import Algorithm, Hints, Weighing
 from aetdice.algorithms.dual import step_rewards
 from aetdice.algorithms.optimiser import Moments, Pace, average, cosine, descend, no_moments, pace
 from aetdice.config import IqlConfig, TrainingConfig
-from aetdice.data.device import DeviceData, Steps, blocks
+from aetdice.data.device import DeviceData, Steps
+from aetdice.data.passes import pass_over
 from aetdice.errors import InputError
 from aetdice.networks import Encoder, Perceptron
 from aetdice.objectives import Objective, multiplier
@@ -202,16 +203,23 @@ class Iql(Algorithm):
         return state
 
     def weigh(self, state: IqlState, hyper: IqlHyper, data: DeviceData) -> Weighing:
-        last = data.steps.take(data.ahead(jnp.arange(data.steps.count), self.reach))
-        rows = jax.lax.map(lambda each: self._valued(state, hyper, *each), (blocks(data.steps), blocks(last)))
-        advantage, error = (row.reshape(-1)[: data.steps.count] for row in rows)
-        w = jnp.minimum(jnp.exp(cast(hyper.temperature, advantage) * advantage), MOST_WEIGHT)
-        mass, weight = w * data.steps.weight, data.steps.weight
+        def look(
+            rows: Int[Array, " block"], counted: Bool[Array, " block"]
+        ) -> tuple[dict[str, Array], Array]:
+            batch, last = data.steps.take(rows), data.steps.take(data.ahead(rows, self.reach))
+            advantage, error = self._valued(state, hyper, batch, last)
+            w = jnp.minimum(jnp.exp(cast(hyper.temperature, advantage) * advantage), MOST_WEIGHT)
+            weight = jnp.where(counted, batch.weight, 0)
+            mass = w * weight
+            sums = {"weight": weight, "mass": mass, "square": mass * w, "error": weight * jnp.square(error)}
+            return jax.tree.map(jnp.sum, sums), mass
+
+        sums, mass = pass_over(data.steps.count, look)
         first = data.steps.take(data.initial)
         metrics = {
-            "bellman_error": jnp.sqrt(jnp.sum(weight * jnp.square(error)) / jnp.sum(weight)),
+            "bellman_error": jnp.sqrt(sums["error"] / sums["weight"]),
             "start_value": jnp.mean(jax.vmap(state.value)(first.observation, first.accrued, first.time)),
-            "effective_sample_size": jnp.sum(mass) ** 2 / (jnp.sum(weight) * jnp.sum(mass * w) + 1e-30),
+            "effective_sample_size": sums["mass"] ** 2 / (sums["weight"] * sums["square"] + 1e-30),
         }
         return Weighing(mass, metrics)
 

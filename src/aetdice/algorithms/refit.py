@@ -7,16 +7,18 @@ mass, and the slack becomes what the ratios attain.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from aetdice.algorithms.dual import DiceHyper, DualSetting, DualState, expected_next, step_rewards
-from aetdice.data.device import DeviceData, Steps, blocks
-from aetdice.data.mapping import release, row_blocks, temporary
+from aetdice.data.device import DeviceData, Recorded, Steps
+from aetdice.data.mapping import gather, release, row_blocks, temporary
+from aetdice.data.passes import pass_over
 from aetdice.data.stored import StoredSteps
 from aetdice.exact.differences import TimedDifferences
 from aetdice.exact.newton import LinearDual, PartedDual, minimise_dual
@@ -28,13 +30,15 @@ MAX_STEPS = 60
 SCALE = np.ones((1, 1), np.float32)
 """Of the network's own output, before it is refitted."""
 SPOOLED = 1 << 17
-"""Steps that Newton's method looks at together where they stay on disk."""
+"""Steps that Newton's method looks at together where there are more, or where they stay on disk."""
 
 
 def refit(
     state: DualState, hyper: DiceHyper, data: DeviceData, setting: DualSetting, *, layer: bool
 ) -> DualState:
     """The averaged ν with its best constants and scale or last `layer`, and the slack that goes with it."""
+    if data.steps.count > SPOOLED and not layer:
+        return _refit_spooled(state, hyper, _spool(state, hyper, data, setting), data.initial, setting)
     last = state.average.net.weights[-1]
     own = np.asarray(last) if layer else SCALE
     readout = jnp.asarray(np.eye(last.shape[0], dtype=np.float32)) if layer else last
@@ -44,21 +48,60 @@ def refit(
 def refit_stored(state: DualState, hyper: DiceHyper, stored: StoredSteps, setting: DualSetting) -> DualState:
     """`refit` of constants and scale over steps that stay on disk: what Newton's method needs is spooled."""
     nu = state.average
-    readout = nu.net.weights[-1]
-    constants, objectives = nu.offsets.shape[0], state.slack.shape[0]
-    spool = temporary((stored.count, 5 + objectives), np.float32)
+    spool = temporary((stored.count, 5 + state.slack.shape[0]), np.float32)
     for part, steps in stored.blocks():
-        here, there = (f.reshape(-1)[: steps.count] for f in _features(nu, steps, readout))
-        mass, follows, rewards = _weighed(hyper, steps, setting)
-        columns = (here, there, steps.time, follows, mass, *np.asarray(rewards).T)
-        spool[part] = np.stack([np.asarray(column, np.float32) for column in columns], axis=1)
+        columns = _some_columns(nu, nu.net.weights[-1], hyper, steps, setting, stored.count)
+        spool[part] = _side_by_side(columns)
         release(spool)
-    entering = [
-        np.asarray(_features(nu, first, readout)[0].reshape(-1)[: first.count], np.float64)
-        for first in stored.starts()
-    ]
-    initial = np.concatenate([[np.concatenate(entering).mean()], np.eye(constants)[0]])
-    zero = in_float64(hyper.objective.utility)(np.zeros(stored.accrued.shape[1]))
+    return _refit_spooled(state, hyper, spool, stored.initial, setting)
+
+
+class _Columns(NamedTuple):
+    """What Newton's method needs of steps: features here and on average where they lead, and the rest."""
+
+    here: Float[Array, "steps f"]
+    there: Float[Array, "steps f"]
+    time: Int[Array, " steps"]
+    follows: Float[Array, " steps"]
+    """How likely anything does."""
+    mass: Float[Array, " steps"]
+    """d^D."""
+    rewards: Float[Array, "steps n"]
+    """r̃."""
+
+
+def _spool(
+    state: DualState, hyper: DiceHyper, data: DeviceData, setting: DualSetting
+) -> Float[np.ndarray, "steps c"]:
+    """Of steps on the device, a part at a time: members are refitted side by side."""
+    nu, count, size = state.average, data.steps.count, min(SPOOLED, data.steps.count)
+    spool = np.empty((count, 5 + state.slack.shape[0]), np.float32)
+    for place in range(0, count, size):
+        first = min(place, count - size)  # parts of one size: each is compiled for
+        begin = jnp.asarray(first)
+        part = _columns_from(nu, nu.net.weights[-1], hyper, data.steps, setting, begin, size)
+        spool[first : first + size] = _side_by_side(part)
+    return spool
+
+
+def _side_by_side(columns: _Columns) -> Float[np.ndarray, "steps c"]:
+    return np.concatenate(
+        [np.asarray(each, np.float32).reshape(each.shape[0], -1) for each in columns], axis=1
+    )
+
+
+def _refit_spooled(
+    state: DualState,
+    hyper: DiceHyper,
+    spool: Float[np.ndarray, "steps c"],
+    first: Int[Array | np.ndarray, " episodes"],
+    setting: DualSetting,
+) -> DualState:
+    nu = state.average
+    constants, own = nu.offsets.shape[0], nu.net.weights[-1]
+    entering = gather(spool, np.asarray(first))[:, 0].astype(np.float64)
+    initial = np.concatenate([[entering.mean()], np.eye(constants)[0]])
+    zero = in_float64(hyper.objective.utility)(np.zeros(nu.encoder.accrued_range.shape))
     scale, discount = float(setting.flow.reward_scale), float(setting.flow.discount)
 
     def load() -> Iterator[LinearDual]:
@@ -67,8 +110,8 @@ def refit_stored(state: DualState, hyper: DiceHyper, stored: StoredSteps, settin
             now, then = (np.minimum(t.astype(int), constants - 1) for t in (time, time + 1))
             yield LinearDual(
                 differences=TimedDifferences(
-                    jnp.asarray(here)[None, :, None],
-                    jnp.asarray(there)[None, :, None],
+                    jnp.asarray(here)[:, None],
+                    jnp.asarray(there)[:, None],
                     now,
                     then,
                     discount * follows.astype(np.float64),
@@ -87,16 +130,7 @@ def refit_stored(state: DualState, hyper: DiceHyper, stored: StoredSteps, settin
     dual = PartedDual(
         load, initial, mean, zero, hyper.objective.aggregation, setting.divergence, setting.flow
     )
-    return _refitted(state, hyper, SCALE, readout, dual)
-
-
-@eqx.filter_jit
-def _weighed(
-    hyper: DiceHyper, steps: Steps, setting: DualSetting
-) -> tuple[Float[Array, " steps"], Float[Array, " steps"], Float[Array, "steps n"]]:
-    """d^D of every step, how likely anything follows it, and its r̃."""
-    rewards = step_rewards(hyper.objective.utility, steps, setting.terminal_reward)
-    return setting.flow.transition_weights(steps.weight, steps.count), steps.follows, rewards
+    return _refitted(state, hyper, SCALE, own, dual)
 
 
 def _refitted(
@@ -132,14 +166,17 @@ def _linear_dual(
     nu: Nu, readout: Float[Array, "h f"], hyper: DiceHyper, data: DeviceData, setting: DualSetting
 ) -> LinearDual:
     """The dual in the weights of what is read out, and in the constants."""
-    constants = nu.offsets.shape[0]
-    here, there = _features(nu, data.steps, readout)
-    discount, time = float(setting.flow.discount), np.asarray(data.steps.time)
+    constants, start = nu.offsets.shape[0], jnp.asarray(0)
+    steps = _columns_from(nu, readout, hyper, data.steps, setting, start, data.steps.count)
+    discount, time = float(setting.flow.discount), np.asarray(steps.time)
     now, then = (np.minimum(t, constants - 1) for t in (time, time + 1))
-    mass, follows, rewards = (np.asarray(each, np.float64) for each in _weighed(hyper, data.steps, setting))
+    follows, mass, rewards = (np.asarray(each, np.float64) for each in steps[3:])
+    first = np.asarray(data.initial)
+    features = np.asarray(steps.here)[first].astype(np.float64)
+    indicators = np.bincount(now[first], minlength=constants) / first.size
     return LinearDual(
-        differences=TimedDifferences(here, there, now, then, discount * follows, constants),
-        initial=_initial(here, data, now, constants),
+        differences=TimedDifferences(steps.here, steps.there, now, then, discount * follows, constants),
+        initial=np.concatenate([features.mean(axis=0), indicators]),
         mass=mass,
         rewards=float(setting.flow.reward_scale) * rewards,
         zero_utility=in_float64(hyper.objective.utility)(np.zeros(data.steps.accrued.shape[1])),
@@ -149,27 +186,56 @@ def _linear_dual(
     )
 
 
-def _initial(
-    here: Float[Array, "blocks block f"], data: DeviceData, now: Int[np.ndarray, " steps"], constants: int
-) -> Float[np.ndarray, " p"]:
-    """E[φ(s̃_0)], the indicators of the constants included."""
-    first = np.asarray(data.initial)
-    features = np.asarray(here).reshape(-1, here.shape[-1])[first].astype(np.float64)
-    return np.concatenate([features.mean(axis=0), np.bincount(now[first], minlength=constants) / first.size])
+@eqx.filter_jit
+def _columns_from(
+    nu: Nu,
+    readout: Float[Array, "h f"],
+    hyper: DiceHyper,
+    steps: Recorded,
+    setting: DualSetting,
+    first: Int[Array, ""],
+    count: int,
+) -> _Columns:
+    """Of so many steps from the first on."""
+
+    def look(rows: Int[Array, " block"], counted: Bool[Array, " block"]) -> tuple[tuple[()], _Columns]:
+        del counted
+        return (), _columns(nu, readout, hyper, steps.take(first + rows), setting, steps.count)
+
+    columns: _Columns = pass_over(count, look)[1]
+    return columns
 
 
 @eqx.filter_jit
-def _features(
-    nu: Nu, steps: Steps, readout: Float[Array, "h f"]
-) -> tuple[Float[Array, "blocks block f"], Float[Array, "blocks block f"]]:
-    """What is read out of the last hidden layer at every state, and on average where it leads."""
+def _some_columns(
+    nu: Nu,
+    readout: Float[Array, "h f"],
+    hyper: DiceHyper,
+    steps: Recorded,
+    setting: DualSetting,
+    stored: int,
+) -> _Columns:
+    return _columns(nu, readout, hyper, steps.everything(), setting, stored)
 
+
+def _columns(
+    nu: Nu,
+    readout: Float[Array, "h f"],
+    hyper: DiceHyper,
+    steps: Steps,
+    setting: DualSetting,
+    stored: int,
+) -> _Columns:
     def features(observation: Array, accrued: Array, time: Array) -> Array:
         return nu.net.hidden(nu.encoder(observation, accrued, time)) @ readout
 
-    def both(block: Steps) -> tuple[Array, Array]:
-        here = jax.vmap(features)(block.observation, block.accrued, block.time)
-        follows = block.follows[:, None]
-        return here, expected_next(features, block) / jnp.where(follows > 0, follows, 1)
-
-    return jax.lax.map(both, blocks(steps))
+    follows = steps.follows
+    there = expected_next(features, steps) / jnp.where(follows > 0, follows, 1)[:, None]
+    return _Columns(
+        jax.vmap(features)(steps.observation, steps.accrued, steps.time),
+        there,
+        steps.time,
+        follows,
+        setting.flow.transition_weights(steps.weight, stored),
+        step_rewards(hyper.objective.utility, steps, setting.terminal_reward),
+    )

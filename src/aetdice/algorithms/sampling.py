@@ -5,41 +5,44 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt8, UInt32
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped, UInt8, UInt32
 
 from aetdice.errors import InputError
 
 
 class Courses(NamedTuple):
-    """Of mixture policies."""
+    """Of a mixture policy."""
 
-    of_steps: UInt8[Array, "*p steps"]
+    of_steps: UInt8[Array, " steps"]
     """The course that each step shows."""
-    chances: Float[Array, "*p courses"]
+    chances: Float[Array, " courses"]
     """How likely an episode is to keep to each."""
+
+
+class Shown(NamedTuple):
+    """Steps that a policy learns from."""
+
+    rows: Int[Array | np.ndarray, "*n"]
+    counts: Float[Array | np.ndarray, "*n"] | None = None
+    """How much each counts; None where every step drawn counts 1."""
+    courses: Shaped[Array | np.ndarray, "*n"] | None = None
+    """The course that each shows; None where policies are no mixtures."""
 
 
 class SampleWeights(NamedTuple):
     """How often each step is drawn for a policy, and how much it counts once drawn."""
 
-    cdf: UInt32[Array, "*p steps"]
-    loss_weights: Float[Array, "*p steps"] | None
-    """None where every step drawn counts 1."""
+    cdf: UInt32[Array, " steps"]
+    loss_weights: Float[Array, " steps"] | None = None
     courses: Courses | None = None
-    """None where policies are no mixtures."""
 
-    def counts(self, rows: Int[Array, " n"]) -> Float[Array, " n"]:
-        """How much each of these steps counts for one policy."""
-        return jnp.ones(rows.shape) if self.loss_weights is None else self.loss_weights[rows]
-
-    def courses_of(self, rows: Int[Array, " n"]) -> Int[Array, " n"] | None:
-        """The course that each of these steps shows one policy."""
-        return None if self.courses is None else self.courses.of_steps[rows].astype(jnp.int32)
-
-    @property
-    def of_twins(self) -> "SampleWeights":
-        """The last policy's, a twin's, for all: plain data."""
-        return jax.tree.map(lambda each: jnp.broadcast_to(each[-1], each.shape), self)
+    def drawn_by(self, bits: UInt32[Array, "*n"]) -> Shown:
+        """What these numbers draw; never a step without a share, so no number lies beyond the CDF's end."""
+        rows = jnp.searchsorted(
+            self.cdf, jnp.minimum(bits, self.cdf[-1] - 1), side="right", method="scan_unrolled"
+        )
+        counts = None if self.loss_weights is None else self.loss_weights[rows]
+        return Shown(rows, counts, None if self.courses is None else self.courses.of_steps[rows])
 
 
 def cumulative_shares(weights: Float[np.ndarray, " steps"]) -> UInt32[np.ndarray, " steps"]:
@@ -58,17 +61,17 @@ def in_units(shares: Float[np.ndarray, " steps"], total: float) -> UInt32[np.nda
     return np.minimum(np.round(shares / total * 2.0**32), 2.0**32 - 1).astype(np.uint32)
 
 
-def sample_rows(cdf: UInt32[Array, " steps"], key: PRNGKeyArray, count: int) -> Int[Array, " count"]:
-    """Rows drawn by the CDF; never one without a share, so no number lies beyond its end."""
-    uniform = jnp.minimum(sample_bits(key, count), cdf[-1] - 1)
-    return jnp.searchsorted(cdf, uniform, side="right", method="scan_unrolled")
-
-
 def sample_bits(key: PRNGKeyArray, count: int) -> UInt32[Array, " count"]:
     """The numbers that rows are drawn by."""
     return jax.random.bits(key, (count,), jnp.uint32)
 
 
 def rows_of_bits(cdf: UInt32[np.ndarray, " steps"], bits: UInt32[np.ndarray, "*n"]) -> Int[np.ndarray, "*n"]:
-    """What `sample_rows` draws by these numbers, on the host."""
-    return np.searchsorted(cdf, np.minimum(bits, cdf[-1] - 1), side="right")
+    """The rows that `SampleWeights` draws by these numbers, on the host: in rising order, so that a CDF of
+    many steps is read once from one end to the other.
+    """
+    flat = np.minimum(bits, cdf[-1] - 1).ravel()
+    order = np.argsort(flat)
+    rows = np.empty(flat.size, np.int32)
+    rows[order] = np.searchsorted(cdf, flat[order], side="right")
+    return rows.reshape(bits.shape)

@@ -10,11 +10,12 @@ from jaxtyping import Array, Float
 
 from aetdice.algorithms.base import Algorithm
 from aetdice.algorithms.cloning import Cloning
-from aetdice.algorithms.diagnostics import StartMeans, assemble, merge, ratio_sums, start_means
+from aetdice.algorithms.diagnostics import StartMeans, assemble, merge, ratios_of, start_means
 from aetdice.algorithms.dice import Dice, metrics_of
-from aetdice.algorithms.dual import DiceHyper, DualState, behaviour_utilities
+from aetdice.algorithms.dual import DiceHyper, DualState, gained_utilities
 from aetdice.algorithms.episode_weighting import EpisodeWeighting
 from aetdice.algorithms.refit import refit_stored
+from aetdice.data.device import Recorded
 from aetdice.data.mapping import release, temporary
 from aetdice.data.stored import StoredSteps
 from aetdice.dice import FiniteHorizon
@@ -49,7 +50,7 @@ def start_stored(algorithm: Algorithm, state: Any, hyper: Any, stored: StoredSte
     zero = np.asarray(hyper.objective.utility(jnp.zeros(stored.accrued.shape[1])), np.float64)
     gained = np.zeros_like(zero)
     for _, steps in stored.blocks():
-        gained += np.asarray(_utilities(algorithm, hyper, steps), np.float64) - zero
+        gained += np.asarray(_gained(algorithm, hyper, steps, stored.count), np.float64)
     return state._replace(slack=jnp.asarray(zero + gained, jnp.float32))
 
 
@@ -67,7 +68,7 @@ def weigh_stored(algorithm: Algorithm, state: Any, hyper: Any, stored: StoredSte
     weights = temporary((stored.count,), np.float32)
     flow, sums = algorithm.setting.flow, None
     for part, steps in stored.blocks():
-        mass, added = _sums(algorithm, state, hyper, steps)
+        mass, added = _sums(algorithm, state, hyper, steps, stored.count)
         weights[part] = np.asarray(mass)
         release(weights)
         added = jax.tree.map(lambda leaf: np.asarray(leaf, np.float64), added)
@@ -87,20 +88,22 @@ def weigh_stored(algorithm: Algorithm, state: Any, hyper: Any, stored: StoredSte
 
 
 @eqx.filter_jit
-def _utilities(algorithm: Dice, hyper: DiceHyper, steps: Any) -> Float[Array, " n"]:
-    return behaviour_utilities(hyper, steps, algorithm.setting)
+def _gained(algorithm: Dice, hyper: DiceHyper, steps: Recorded, stored: int) -> Float[Array, " n"]:
+    return gained_utilities(hyper, steps.everything(), jnp.ones(steps.count, bool), stored, algorithm.setting)
 
 
 @eqx.filter_jit
-def _sums(algorithm: Dice, state: DualState, hyper: DiceHyper, steps: Any) -> tuple[Array, Any]:
-    _, mass, sums = ratio_sums(state, hyper, steps, algorithm.setting)
-    return mass, sums
+def _sums(
+    algorithm: Dice, state: DualState, hyper: DiceHyper, steps: Recorded, stored: int
+) -> tuple[Array, Any]:
+    look = ratios_of(state, hyper, stored, algorithm.setting)
+    return look(steps.everything(), jnp.ones(steps.count, bool))[1:]
 
 
 @eqx.filter_jit
-def _start_means(algorithm: Dice, state: DualState, first: Any) -> StartMeans:
+def _start_means(algorithm: Dice, state: DualState, first: Recorded) -> StartMeans:
     del algorithm
-    return start_means(state, first)
+    return start_means(state, first.everything())
 
 
 @eqx.filter_jit

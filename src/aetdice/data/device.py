@@ -62,22 +62,57 @@ class Steps(eqx.Module):
         return jax.tree.map(lambda column: column[rows], self)
 
 
-BLOCK, LARGE_BLOCK = 2048, 65_536
-"""What fits into a CPU's caches, and what keeps other devices busy."""
+class Recorded(eqx.Module):
+    """Augmented transitions of whole episodes, of which each state is stored once.
 
+    An episode of k steps has k + 1 frames, and each step leads from its frame to the next.
+    """
 
-def blocks(steps: Steps) -> Steps:
-    """All steps in equal blocks for `lax.map`; the last one repeats rows to fill up."""
-    size = BLOCK if jax.default_backend() == "cpu" else LARGE_BLOCK
-    count = -(-steps.count // size)
-    rows = jnp.minimum(jnp.arange(count * size), steps.count - 1)
-    return steps.take(rows.reshape(count, size))
+    observation: Shaped[Array, "frames o"]
+    accrued: Float[Array, "frames m"]
+    frame: Int[Array, " steps"]
+    time: Int[Array, " steps"]
+    action: Shaped[Array, "steps *a"]
+    terminated: Bool[Array, " steps"]
+    bootstraps: Bool[Array, " steps"]
+    weight: Float[Array, " steps"]
+    """d^D of the step."""
+    successors: Successors | None = None
+
+    @property
+    def count(self) -> int:
+        return self.time.shape[0]
+
+    @property
+    def next_accrued(self) -> Float[Array, "steps m"]:
+        """After every step."""
+        return self.accrued[self.frame + 1]
+
+    def take(self, rows: Int[Array, "*r"]) -> Steps:
+        """Each with where it leads."""
+        frame = self.frame[rows]
+        return Steps(
+            observation=self.observation[frame],
+            accrued=self.accrued[frame],
+            time=self.time[rows],
+            action=self.action[rows],
+            next_observation=self.observation[frame + 1],
+            next_accrued=self.accrued[frame + 1],
+            terminated=self.terminated[rows],
+            bootstraps=self.bootstraps[rows],
+            weight=self.weight[rows],
+            successors=jax.tree.map(lambda column: column[rows], self.successors),
+        )
+
+    def everything(self) -> Steps:
+        """All steps at once, of small data: each state but the ends is then there twice."""
+        return self.take(jnp.arange(self.count))
 
 
 class DeviceData(eqx.Module):
     """What training needs of a dataset."""
 
-    steps: Steps
+    steps: Recorded
     initial: Int[Array, " episodes"]
     """The rows of the episodes' first steps."""
     actions: int = eqx.field(static=True)
@@ -137,23 +172,29 @@ def to_device(
     recorded: int | None = None,
 ) -> DeviceData:
     """Move a dataset to the device; integer observations and actions stay integers."""
-    rows = len(transitions.time)
-    steps = Steps(
-        observation=_compact(transitions.observations.reshape(rows, -1)),
-        accrued=_compact(transitions.accrued),
+    rows, initial = len(transitions.time), transitions.initial
+    last = np.append(initial[1:], rows) - 1
+    frame = np.arange(rows) + np.repeat(np.arange(len(initial)), last + 1 - initial)
+
+    def framed(here: Shaped[np.ndarray, "steps *s"], there: Shaped[np.ndarray, "steps *s"]) -> Array:
+        found = np.empty((rows + len(initial), *here.shape[1:]), here.dtype)
+        found[frame], found[frame[last] + 1] = here, there[last]
+        return _compact(found.reshape(len(found), -1))
+
+    steps = Recorded(
+        observation=framed(transitions.observations, transitions.next_observations),
+        accrued=framed(transitions.accrued, transitions.next_accrued),
+        frame=_compact(frame),
         time=_compact(transitions.time),
         action=_compact(transitions.actions),
-        next_observation=_compact(transitions.next_observations.reshape(rows, -1)),
-        next_accrued=_compact(transitions.next_accrued),
         terminated=jnp.asarray(transitions.terminated),
         bootstraps=jnp.asarray(transitions.bootstraps),
         weight=_compact(transitions.weights),
         successors=None if outcomes is None else _successors(outcomes, transitions.time, horizon),
     )
-    last = np.append(transitions.initial[1:], rows) - 1
     breaks = bool(transitions.bootstraps[last].any())
     count = rows if recorded is None else recorded
-    return DeviceData(steps, _compact(transitions.initial), actions, breaks, count)
+    return DeviceData(steps, _compact(initial), actions, breaks, count)
 
 
 def with_segments(

@@ -1,5 +1,6 @@
 """Augmented steps that stay on disk: what `to_device` computes of all steps, of the rows asked for."""
 
+import math
 from collections.abc import Iterator
 
 import jax.numpy as jnp
@@ -7,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Shaped
 
 from aetdice.data.augmentation import accrued_at_frames, censoring_weights, check_horizon
-from aetdice.data.device import DeviceData, Steps
+from aetdice.data.device import DeviceData, Recorded
 from aetdice.data.episodes import Episodes
 from aetdice.data.mapping import gather, mapped, release, temporary
 
@@ -54,9 +55,13 @@ class StoredSteps:
 
     def index(self) -> DeviceData:
         """As much of the data as drawing rows takes: how many there are, and which are first."""
-        none = self.take(np.zeros(1, int)).take(jnp.zeros(0, int))
         return DeviceData(
-            none, jnp.asarray(self.initial, jnp.int32), self.actions, self.breaks, self.count, self.count
+            self.take(np.zeros(0, int)),
+            jnp.asarray(self.initial, jnp.int32),
+            self.actions,
+            self.breaks,
+            self.count,
+            self.count,
         )
 
     def weight(self, part: slice) -> Float[np.ndarray, " r"]:
@@ -78,45 +83,37 @@ class StoredSteps:
     def time(self, rows: Int[np.ndarray, " r"]) -> Int[np.ndarray, " r"]:
         return rows - self.initial[self._episode(rows)]
 
-    def take(self, rows: Int[np.ndarray, " r"]) -> Steps:
+    def take(self, rows: Int[np.ndarray, " r"]) -> Recorded:
         """Rows in rising order, on the device."""
         episodes, episode = self.episodes, self._episode(rows)
         time, frames = rows - episodes.starts[episode], rows + episode
         last = time + 1 == episodes.lengths[episode]
         terminated = last & episodes.terminated[episode]
-        accrued, after = self._twice(self.accrued, frames)
-        observation, following = self._twice(episodes.observations, frames)
-        return Steps(
-            observation=_compact(observation.reshape(len(rows), -1)),
-            accrued=_compact(accrued),
+        both = np.repeat(frames, 2) + np.tile([0, 1], len(frames))
+        observations = gather(episodes.observations, both)
+        return Recorded(
+            observation=_compact(observations.reshape(len(both), math.prod(observations.shape[1:]))),
+            accrued=_compact(gather(self.accrued, both)),
+            frame=_compact(2 * np.arange(len(rows))),
             time=_compact(time),
             action=_compact(gather(episodes.actions, rows)),
-            next_observation=_compact(following.reshape(len(rows), -1)),
-            next_accrued=_compact(after),
             terminated=jnp.asarray(terminated),
             bootstraps=jnp.asarray(~terminated & (time + 1 < self.horizon)),
             weight=_compact(self.weights[time]),
         )
 
-    def blocks(self) -> Iterator[tuple[slice, Steps]]:
+    def blocks(self) -> Iterator[tuple[slice, Recorded]]:
         """All steps in order, a block at a time."""
         for part in self.parts(BLOCK):
             yield part, self.take(np.arange(part.start, part.stop))
 
-    def starts(self) -> Iterator[Steps]:
+    def starts(self) -> Iterator[Recorded]:
         """The first steps of all episodes, a block at a time."""
         for first in range(0, len(self.initial), BLOCK):
             yield self.take(self.initial[first : first + BLOCK])
 
     def _episode(self, rows: Int[np.ndarray, " r"]) -> Int[np.ndarray, " r"]:
         return np.searchsorted(self.episodes.starts, rows, side="right") - 1
-
-    def _twice(
-        self, array: Shaped[np.ndarray, "frames *s"], frames: Int[np.ndarray, " r"]
-    ) -> tuple[Shaped[np.ndarray, "r *s"], Shaped[np.ndarray, "r *s"]]:
-        """The rows of every frame and of the one after it."""
-        both = gather(array, np.repeat(frames, 2) + np.tile([0, 1], len(frames)))
-        return both[::2], both[1::2]
 
 
 def is_mapped(episodes: Episodes) -> bool:

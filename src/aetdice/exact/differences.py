@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from jaxtyping import Array, Float, Int, Shaped
 from scipy.sparse.linalg import splu
 
+from aetdice.data.passes import block_size
 from aetdice.objectives import in_float64
 
 
@@ -62,16 +63,17 @@ class TimedDifferences(Differences):
 
     def __init__(
         self,
-        here: Float[Array, "blocks block h"],
-        there: Float[Array, "blocks block h"],
+        here: Float[Array, "steps h"],
+        there: Float[Array, "steps h"],
         now: Int[np.ndarray, " steps"],
         then: Int[np.ndarray, " steps"],
         follows: Float[np.ndarray, " steps"],
         constants: int,
     ) -> None:
-        """`follows` is γ where a step goes on, else 0; rows beyond the steps count nothing."""
+        """`follows` is γ where a step goes on, else 0."""
         self.steps, self.constants = now.size, constants
-        self.shape = here.shape[:2]
+        size = block_size(self.steps)
+        self.shape = (-(-self.steps // size), size)
         with jax.enable_x64(True):
             self.times_of = tuple(jnp.asarray(self._padded(t)) for t in (now, then))
             self.follows = jnp.asarray(self._padded(follows))
@@ -107,7 +109,13 @@ class TimedDifferences(Differences):
 
 @jax.jit
 def _differences(here: Array, there: Array, follows: Array) -> Array:
-    return follows[..., None] * there.astype(follows.dtype) - here.astype(follows.dtype)
+    """In blocks, as `follows` is; rows beyond the steps count nothing."""
+    missing = follows.size - here.shape[0]
+    here, there = (
+        jnp.pad(each, ((0, missing), (0, 0))).reshape(*follows.shape, -1).astype(follows.dtype)
+        for each in (here, there)
+    )
+    return follows[..., None] * there - here
 
 
 def _times(

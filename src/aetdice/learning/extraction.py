@@ -1,10 +1,10 @@
 """Policy extraction: from an algorithm's sample weights to what every policy learns from."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int, UInt32
+from jaxtyping import Array, Float, Int, UInt32
 
 from aetdice.algorithms import Weighing
 from aetdice.algorithms.sampling import Courses, SampleWeights, cumulative_shares, in_units
@@ -18,54 +18,52 @@ FIRST_PART = 1 / 25
 """Of the longest episode: early oversampling fades as exp(-t / so much of it)."""
 
 
+def behaviour_shares(data: DeviceData) -> Float[np.ndarray, " steps"]:
+    """The share of the behaviour that each step is."""
+    behaviour = np.asarray(data.behaviour, np.float64)
+    return behaviour / behaviour.sum()
+
+
 def sample_weights_for(
-    weighings: Sequence[Weighing], twins: int, data: DeviceData, config: TrainingConfig, courses: int = 1
+    weighing: Weighing | None,
+    behaviour: Float[np.ndarray, " steps"],
+    data: DeviceData,
+    config: TrainingConfig,
+    courses: int = 1,
 ) -> SampleWeights:
-    """What every policy learns from: a share `floor` as the behaviour has it, the rest by its weights.
+    """What a policy learns from: a share `floor` as the behaviour has it, the rest by its weights.
 
     D2 of docs/paper.md: steps are drawn in proportion to w instead of weighting uniform draws.
     π(a|s̃) is the same for any factor of w that depends on s̃ alone, so the mass that time steps
-    conserve may be corrected before, and early steps be drawn more often. Twins see the plain data, and
-    have one course.
+    conserve may be corrected before, and early steps be drawn more often. A twin, which nothing is weighed
+    for, sees the plain data, and has one course.
     """
-    extraction = config.extraction
-    behaviour = np.asarray(data.behaviour, np.float64)
-    behaviour /= behaviour.sum()
-    shares = [behaviour] * twins
-    for weighing in reversed(weighings):
+    extraction, share, course = config.extraction, behaviour, None
+    if weighing is not None:
         own = np.asarray(weighing.weights, np.float64)
         total = own.sum()
         _check_total(total)
-        shares.insert(0, (1 - extraction.floor) * own / total + extraction.floor * behaviour)
-    shown = None if courses == 1 else _courses(weighings, shares, data, courses)
+        share, course = (1 - extraction.floor) * own / total + extraction.floor * behaviour, weighing.courses
+    shown = None if courses == 1 else _courses(course, share, data, courses)
     if extraction.early_oversampling:
-        time = np.asarray(data.steps.time)
-        shares = [oversample_early(share, time, extraction.early_oversampling) for share in shares]
+        share = oversample_early(share, np.asarray(data.steps.time), extraction.early_oversampling)
     if not config.ablation.weighted_loss:
-        cdfs = np.stack([cumulative_shares(share) for share in shares])
-        return SampleWeights(jnp.asarray(cdfs), None, shown)
-    plain = cumulative_shares(behaviour)
-    relative = np.stack([share / np.maximum(behaviour, 1e-300) for share in shares])
-    plainly = jnp.asarray(np.stack([plain] * len(shares)))
-    return SampleWeights(plainly, jnp.asarray(relative, jnp.float32), shown)
+        return SampleWeights(jnp.asarray(cumulative_shares(share)), None, shown)
+    relative = jnp.asarray(share / np.maximum(behaviour, 1e-300), jnp.float32)
+    return SampleWeights(jnp.asarray(cumulative_shares(behaviour)), relative, shown)
 
 
 def _courses(
-    weighings: Sequence[Weighing],
-    shares: Sequence[Float[np.ndarray, " steps"]],
+    known: Int[Array, " steps"] | None,
+    share: Float[np.ndarray, " steps"],
     data: DeviceData,
     courses: int,
 ) -> Courses:
-    """What each policy's steps show, and how likely its episodes are to begin on each course."""
+    """What each step shows, and how likely an episode is to begin on each course."""
     plain = np.zeros(data.steps.count, np.uint8)
-    known = [plain if each.courses is None else np.asarray(each.courses, np.uint8) for each in weighings]
-    known += [plain] * (len(shares) - len(known))
-    first = np.asarray(data.initial)
-    counts = [
-        np.bincount(course[first], share[first], courses) for course, share in zip(known, shares, strict=True)
-    ]
-    chances = np.stack([count / count.sum() for count in counts])
-    return Courses(jnp.asarray(np.stack(known)), jnp.asarray(chances, jnp.float32))
+    course, first = plain if known is None else np.asarray(known, np.uint8), np.asarray(data.initial)
+    counts = np.bincount(course[first], share[first], courses)
+    return Courses(jnp.asarray(course), jnp.asarray(counts / counts.sum(), jnp.float32))
 
 
 def oversample_early(

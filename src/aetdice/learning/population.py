@@ -1,6 +1,5 @@
 """A population: members that differ in traced values only, trained together in one program."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
@@ -8,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, PRNGKeyArray, Shaped, UInt32
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped, UInt32
 
 from aetdice.algorithms.base import Algorithm
 from aetdice.algorithms.cloning import (
@@ -20,46 +19,21 @@ from aetdice.algorithms.cloning import (
     update_cloning,
 )
 from aetdice.algorithms.optimiser import Moments, cosine, pace
-from aetdice.algorithms.sampling import SampleWeights, sample_bits, sample_rows
+from aetdice.algorithms.sampling import SampleWeights, Shown, sample_bits
 from aetdice.config import ExtractionConfig
 from aetdice.data.device import DeviceData
+from aetdice.data.passes import pass_over
 from aetdice.learning.devices import over_devices
+from aetdice.learning.programs import in_place
 from aetdice.networks import Encoder, PolicyHead, PolicyNetwork, products_are_rounded
 
 T = TypeVar("T")
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-PREPARED_BYTES = (1 << 28, 1 << 22)
+PREPARED_BYTES = (1 << 26, 1 << 22)
 """Of batches that are prepared at once: on an accelerator, and what a CPU's caches hold."""
 
 UNROLLED = 5
 """Updates in one round of a GPU's loop: between rounds it copies what the next one reads."""
-
-WIDE = 512
-"""Units of a layer."""
-
-Drawn = tuple[Array, Array, Array | None, Array]
-"""Rows of a batch, how much each counts, the course each shows, and a key."""
-
-
-def _jit(function: F) -> F:
-    """On a GPU with kernels generated for it, but for one wide network: there its own library is faster."""
-    by_library, generated = (
-        eqx.filter_jit(function, compiler_options={"xla_gpu_enable_triton_gemm": on})  # type: ignore[call-overload]
-        for on in (False, True)
-    )
-
-    @functools.wraps(function)
-    def fastest(*arguments: Any) -> Any:
-        return (by_library if _one_and_wide(arguments) else generated)(*arguments)
-
-    return cast(F, fastest)
-
-
-def _one_and_wide(arguments: Any) -> bool:
-    shapes = [leaf.shape for leaf in jax.tree.leaves(arguments) if eqx.is_array(leaf) and leaf.ndim == 3]
-    return any(members == 1 and min(sizes) > WIDE for members, *sizes in shapes)
 
 
 def stack(members: Sequence[T]) -> T:
@@ -115,10 +89,10 @@ def start_policies(
     return eqx.filter_vmap(start)(seeds)
 
 
-@_jit
+@in_place
 def train_values(
-    algorithm: Algorithm,
     states: Any,
+    algorithm: Algorithm,
     hypers: Any,
     seeds: Int[Array, " members"],
     data: DeviceData,
@@ -143,9 +117,9 @@ def draw_values(
     return _drawn_values(algorithm, seeds, data, steps)
 
 
-@_jit
+@in_place
 def update_values(
-    algorithm: Algorithm, states: Any, hypers: Any, data: DeviceData, drawn: Any, steps: Int[Array, " chunk"]
+    states: Any, algorithm: Algorithm, hypers: Any, data: DeviceData, drawn: Any, steps: Int[Array, " chunk"]
 ) -> Any:
     """`train_values` on rows that were drawn before."""
     return _updated_values(algorithm, states, hypers, data, drawn, steps)
@@ -172,89 +146,91 @@ def _updated_values(
 @eqx.filter_jit
 def value_metrics(algorithm: Algorithm, states: Any, hypers: Any, data: DeviceData) -> dict[str, Array]:
     """Every member's metrics on a dataset."""
-    return eqx.filter_vmap(lambda state, hyper: algorithm.weigh(state, hyper, data).metrics)(states, hypers)
+
+    def metrics(each: tuple[Any, Any]) -> dict[str, Array]:
+        return algorithm.weigh(*each, data).metrics
+
+    return _in_turn(metrics, (states, hypers))
 
 
-@_jit
+@eqx.filter_jit
+def draw_policy(
+    weights: SampleWeights, seed: Int[Array, ""], steps: Int[Array, " chunk"], batch: int
+) -> Shown:
+    """What a policy is shown in each of these updates."""
+    return weights.drawn_by(_bits(seed, steps, batch))
+
+
+@eqx.filter_jit
+def bits_of_policy(
+    seed: Int[Array, ""], steps: Int[Array, " chunk"], batch: int
+) -> UInt32[Array, "chunk batch"]:
+    """The numbers by which `draw_policy` draws."""
+    return _bits(seed, steps, batch)
+
+
+def _bits(seed: Int[Array, ""], steps: Int[Array, " chunk"], batch: int) -> UInt32[Array, "chunk batch"]:
+    return jax.vmap(lambda step: sample_bits(_cloning_key(seed, step), batch))(steps)
+
+
+def _cloning_key(seed: Int[Array, ""], step: Int[Array, ""]) -> PRNGKeyArray:
+    return jax.random.fold_in(_key(seed, 3), step)
+
+
+@in_place
 def train_policies(
     states: CloningState,
-    weights: SampleWeights,
+    shown: Shown,
     learning_rates: Float[Array, " members"],
     seeds: Int[Array, " members"],
     data: DeviceData,
     steps: Int[Array, " chunk"],
     config: ExtractionConfig,
 ) -> CloningState:
-    """A chunk of cloning updates for every policy."""
-
-    def drawn_for(own: tuple[SampleWeights, Int[Array, ""]], step: Int[Array, ""]) -> Drawn:
-        weights, seed = own
-        key = jax.random.fold_in(_key(seed, 3), step)
-        rows = sample_rows(weights.cdf, key, config.batch)
-        return rows, weights.counts(rows), weights.courses_of(rows), jax.random.fold_in(key, 1)
+    """A chunk of cloning updates for every policy, on what it is `shown`: members × chunk × batch."""
 
     def update(
-        states: Any, weights: Any, rates: Any, seeds: Any, data: DeviceData, steps: Any
+        states: Any, own: tuple[Array, Array], shown: Shown, data: DeviceData, steps: Any
     ) -> CloningState:
-        drawn = _ahead(drawn_for, (weights, seeds), steps)
-        return _updated_policies(states, rates, data, drawn, steps, config)
+        def prepare(state: Any, own: tuple[Array, Array], shown: Shown, step: Array) -> CloningBatch:
+            (rate, seed), number = own, step.astype(jnp.float32)
+            counts = jnp.ones(shown.rows.shape) if shown.counts is None else jnp.asarray(shown.counts)
+            courses = None if shown.courses is None else jnp.asarray(shown.courses, jnp.int32)
+            now = pace(rate * cosine(number / config.steps), number)
+            key = jax.random.fold_in(_cloning_key(seed, step), 1)
+            batch = data.steps.take(jnp.asarray(shown.rows))
+            return prepare_cloning(state.policy, batch, counts, courses, now, config.dropout, key)
 
-    return over_devices(update, (states, weights, learning_rates, seeds), (data, steps))
+        def one(state: CloningState, own: Any, batch: CloningBatch) -> CloningState:
+            del own
+            return update_cloning(state, batch)
 
+        return cast(CloningState, _scan(prepare, one, states, own, _by_step(shown), steps))
 
-@eqx.filter_jit
-def draw_policies(
-    seeds: Int[Array, " members"], steps: Int[Array, " chunk"], batch: int
-) -> tuple[UInt32[Array, "chunk members batch"], Key[Array, "chunk members"]]:
-    """The numbers by which `train_policies` searches CDFs, and its further keys, by step and policy."""
-
-    def drawn_for(seed: Int[Array, ""], step: Int[Array, ""]) -> tuple[Array, Array]:
-        key = jax.random.fold_in(_key(seed, 3), step)
-        return sample_bits(key, batch), jax.random.fold_in(key, 1)
-
-    return _ahead(drawn_for, seeds, steps)
-
-
-@_jit
-def update_policies(
-    states: CloningState,
-    learning_rates: Float[Array, " members"],
-    data: DeviceData,
-    drawn: tuple[Array, ...],
-    steps: Int[Array, " chunk"],
-    config: ExtractionConfig,
-) -> CloningState:
-    """`train_policies` on rows that were drawn before, each of which counts 1."""
-    rows, key = drawn
-    counted = (rows, jnp.ones(rows.shape), None, key)
-    return _updated_policies(states, learning_rates, data, counted, steps, config)
-
-
-def _updated_policies(
-    states: CloningState,
-    learning_rates: Float[Array, " members"],
-    data: DeviceData,
-    drawn: Drawn,
-    steps: Int[Array, " chunk"],
-    config: ExtractionConfig,
-) -> CloningState:
-    def prepare(state: CloningState, rate: Array, drawn: Drawn, step: Int[Array, ""]) -> CloningBatch:
-        (rows, counts, courses, key), number = drawn, step.astype(jnp.float32)
-        now = pace(rate * cosine(number / config.steps), number)
-        return prepare_cloning(state.policy, data.steps.take(rows), counts, courses, now, config.dropout, key)
-
-    def update(state: CloningState, rate: Array, batch: CloningBatch) -> CloningState:
-        del rate
-        return update_cloning(state, batch)
-
-    return cast(CloningState, _scan(prepare, update, states, learning_rates, drawn, steps))
+    return over_devices(update, (states, (learning_rates, seeds), shown), (data, steps))
 
 
 @eqx.filter_jit
 def fit_of_policies(states: CloningState, data: DeviceData) -> Float[Array, " members"]:
     """E[log π(a|s̃)] of every policy over a dataset."""
-    weight = data.steps.weight / jnp.mean(data.steps.weight)
-    return eqx.filter_vmap(lambda state: -cloning_loss(state.policy, data.steps, weight))(states)
+    steps = data.steps
+    mean = jnp.mean(steps.weight)
+
+    def fit(state: CloningState) -> Float[Array, ""]:
+        def look(rows: Int[Array, " block"], counted: Bool[Array, " block"]) -> tuple[Array, None]:
+            batch = steps.take(rows)
+            weight = jnp.where(counted, batch.weight / mean, 0)
+            return -cloning_loss(state.policy, batch, weight) * rows.size, None
+
+        return pass_over(steps.count, look)[0] / steps.count
+
+    return _in_turn(fit, states)
+
+
+def _in_turn(function: Callable[[Any], T], members: Any) -> T:
+    """Of every member, one after the other: together their passes would take memory for each."""
+    arrays, rest = eqx.partition(members, eqx.is_array)
+    return jax.lax.map(lambda own: function(eqx.combine(own, rest)), arrays)
 
 
 def _ahead(draw: Any, each: Any, steps: Int[Array, " chunk"]) -> Any:
@@ -262,12 +238,16 @@ def _ahead(draw: Any, each: Any, steps: Int[Array, " chunk"]) -> Any:
 
     Members take turns: to search all their CDFs together XLA would first build the indices.
     """
-    arrays, rest = eqx.partition(each, eqx.is_array)
 
     def turn(own: Any) -> Any:
-        return jax.vmap(lambda step: draw(eqx.combine(own, rest), step))(steps)
+        return jax.vmap(lambda step: draw(own, step))(steps)
 
-    return jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), jax.lax.map(turn, arrays))
+    return _by_step(_in_turn(turn, each))
+
+
+def _by_step(drawn: T) -> T:
+    """By step and member what was drawn by member and step."""
+    return jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), drawn)
 
 
 def _scan(prepare: Any, update: Any, states: Any, each: Any, drawn: Any, steps: Int[Array, " chunk"]) -> Any:

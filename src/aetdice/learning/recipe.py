@@ -20,7 +20,7 @@ from aetdice.config import TrainingConfig, is_among
 from aetdice.data import Episodes
 from aetdice.data.device import DeviceData
 from aetdice.learning.inputs import encoder_for, has_discrete_observations, head_for, onto_device
-from aetdice.learning.population import fit_of_policies, start_policies, train_policies
+from aetdice.learning.population import draw_policy, fit_of_policies, start_policies, train_policies
 from aetdice.progress import tell
 
 Settings = Mapping[str, Any]
@@ -144,13 +144,14 @@ class Trial(NamedTuple):
         network, seeds = config.network, jnp.zeros(1, jnp.int32)
         encoder = encoder_for(self.training, self.horizon, self.algorithm, network)
         states = start_policies(encoder, head_for(self.training, network), network.hidden, seeds)
-        weights = SampleWeights(
-            jnp.asarray(cumulative_shares(np.asarray(self.seen.steps.weight)))[None], None
-        )
+        weights = SampleWeights(jnp.asarray(cumulative_shares(np.asarray(self.seen.steps.weight))))
         extraction = config.adapted({"extraction.steps": updates}).extraction
         for first in range(0, updates, UPDATES):
             steps = jnp.arange(first, min(first + UPDATES, updates))
-            states = train_policies(states, weights, jnp.full(1, RATE), seeds, self.seen, steps, extraction)
+            shown = jax.tree.map(
+                lambda leaf: leaf[None], draw_policy(weights, seeds[0], steps, extraction.batch)
+            )
+            states = train_policies(states, shown, jnp.full(1, RATE), seeds, self.seen, steps, extraction)
             jax.tree.map(lambda leaf: leaf.block_until_ready(), states)
             hear(first + len(steps))
         return float(fit_of_policies(states, self.held_out)[0])

@@ -2,34 +2,27 @@
 
 import abc
 import gc
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray, UInt32
+from jaxtyping import Array, Float, Int, UInt32
 
 from aetdice.algorithms import Algorithm, Weighing
 from aetdice.algorithms.cloning import CloningState
-from aetdice.algorithms.sampling import SampleWeights, sample_rows
+from aetdice.algorithms.sampling import SampleWeights, Shown
 from aetdice.algorithms.streamed import StoredWeighing, finish_stored, start_stored, weigh_stored
-from aetdice.data.device import DeviceData, Steps
+from aetdice.data.device import DeviceData
 from aetdice.data.mapping import return_freed_memory
 from aetdice.data.stored import StoredSteps
-from aetdice.learning.extraction import sample_weights_for, stored_cdf
+from aetdice.learning.draws import Draw, Draws, Sample, drawn, sample_of
+from aetdice.learning.extraction import behaviour_shares, sample_weights_for, stored_cdf
 from aetdice.learning.population import member, stack, train_policies, train_values
 from aetdice.learning.setup import Setup
-from aetdice.learning.streaming import Reader
-
-
-class Sample(NamedTuple):
-    """Steps, how much each counts, and the course that each shows of a mixture."""
-
-    steps: Steps
-    counts: Float[Array, " samples"]
-    courses: Int[Array, " samples"] | None
+from aetdice.learning.streaming import Reader, search
 
 
 class Source(abc.ABC):
@@ -48,31 +41,49 @@ class Source(abc.ABC):
         """What follows a member's last update."""
 
     @abc.abstractmethod
-    def weigh(self, values: Any) -> Sequence[Weighing | StoredWeighing]:
-        """Every member's sample weights and metrics."""
+    def weigh(self, state: Any, hyper: Any) -> Weighing | StoredWeighing:
+        """A member's sample weights and metrics."""
 
     @abc.abstractmethod
-    def sample_weights(self, weighings: Sequence[Any]) -> Any:
-        """What every policy learns from, the twins' at the end."""
-
-    def with_courses(self, states: CloningState, weights: Any) -> CloningState:
-        """The policies, told how likely each of their courses is; these have one."""
-        del weights
-        return states
+    def draw_of(self, weighing: Any) -> tuple[Draw, Float[np.ndarray, " courses"] | None]:
+        """How a policy's steps are drawn, and how likely its courses are; None weighs for a twin."""
 
     @abc.abstractmethod
-    def train_policies(
-        self, states: CloningState, weights: Any, steps: Int[Array, " chunk"], until: int, *, plain: bool
-    ) -> CloningState:
-        """A chunk of cloning updates; on `plain` data all learn from what twins do."""
+    def train_policies(self, states: CloningState, draws: Draws, steps: Int[Array, " chunk"]) -> CloningState:
+        """A chunk of cloning updates."""
 
     @abc.abstractmethod
-    def sample(self, weights: Any, index: int, key: PRNGKeyArray, count: int) -> Sample:
-        """Steps as a policy learns from them."""
+    def sample(self, shown: Shown) -> Sample:
+        """The steps that a policy is shown."""
+
+    @abc.abstractmethod
+    def rest(self) -> None:
+        """A stage is over."""
 
     @abc.abstractmethod
     def close(self) -> None:
         """Nothing is asked for any more."""
+
+
+def extract(source: Source, setup: Setup, values: Any) -> tuple[list[dict[str, Array]], Draws]:
+    """Every member's metrics, and what all policies learn from: members are weighed one after the other."""
+    plain, plain_chances = source.draw_of(None)
+    metrics, draws, chances = [], [], []
+    source.rest()
+    for index in range(len(setup.choices)):
+        weighing = source.weigh(member(values, index), member(setup.hypers, index))
+        metrics.append(weighing.metrics)
+        draw, likely = source.draw_of(weighing)
+        del weighing
+        draws.append(drawn(draw, setup.policy_seeds[index], setup.config.extraction, plain))
+        chances.append(likely)
+        del draw
+    for seed in setup.policy_seeds[len(metrics) :]:
+        draws.append(drawn(plain, seed, setup.config.extraction, plain))
+        chances.append(plain_chances)
+    source.rest()
+    mixed = None if plain_chances is None else np.stack([each for each in chances if each is not None])
+    return metrics, Draws([each for each, _ in draws], [sample for _, sample in draws], mixed)
 
 
 class Resident(Source):
@@ -81,36 +92,34 @@ class Resident(Source):
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
 
+    @cached_property
+    def behaviour(self) -> Float[np.ndarray, " steps"]:
+        return behaviour_shares(self.setup.training)
+
     def start(self, values: Any) -> Any:
         return values
 
     def train_values(self, states: Any, steps: Int[Array, " chunk"]) -> Any:
         setup = self.setup
-        return train_values(setup.algorithm, states, setup.hypers, setup.seeds, setup.training, steps)
+        return train_values(states, setup.algorithm, setup.hypers, setup.seeds, setup.training, steps)
 
     def finish(self, state: Any, hyper: Any) -> Any:
         return self.setup.algorithm.finish(state, hyper, self.setup.training)
 
-    def weigh(self, values: Any) -> list[Weighing]:
-        return weighings(self.setup, values, self.setup.training)
+    def weigh(self, state: Any, hyper: Any) -> Weighing:
+        return weigh(self.setup.algorithm, state, hyper, self.setup.training)
 
-    def sample_weights(self, weighings: Sequence[Any]) -> SampleWeights:
+    def draw_of(self, weighing: Weighing | None) -> tuple[Draw, Float[np.ndarray, " courses"] | None]:
         setup = self.setup
-        return sample_weights_for(weighings, setup.twin_count, setup.training, setup.config, setup.courses)
+        weights = sample_weights_for(weighing, self.behaviour, setup.training, setup.config, setup.courses)
+        chances = None if weights.courses is None else np.asarray(weights.courses.chances)
+        return partial(_drawn, weights), chances
 
-    def with_courses(self, states: CloningState, weights: Any) -> CloningState:
-        if weights.courses is None:
-            return states
-        return eqx.tree_at(lambda s: s.policy.courses, states, weights.courses.chances)
-
-    def train_policies(
-        self, states: CloningState, weights: Any, steps: Int[Array, " chunk"], until: int, *, plain: bool
-    ) -> CloningState:
-        del until
-        setup, shown = self.setup, weights.of_twins if plain else weights
+    def train_policies(self, states: CloningState, draws: Draws, steps: Int[Array, " chunk"]) -> CloningState:
+        setup, shown = self.setup, draws.of(int(steps[0]), int(steps[-1]) + 1)
         return train_policies(
             states,
-            shown,
+            jax.device_put(shown),
             setup.policy_rates,
             setup.policy_seeds,
             setup.training,
@@ -118,8 +127,11 @@ class Resident(Source):
             setup.config.extraction,
         )
 
-    def sample(self, weights: Any, index: int, key: PRNGKeyArray, count: int) -> Sample:
-        return _sampled(member(weights, index), self.setup.training.steps, key, count)
+    def sample(self, shown: Shown) -> Sample:
+        return sample_of(self.setup.training.steps, shown)
+
+    def rest(self) -> None:
+        pass
 
     def close(self) -> None:
         pass
@@ -140,31 +152,30 @@ class Streamed(Source):
     def train_values(self, states: Any, steps: Int[Array, " chunk"]) -> Any:
         setup = self.setup
         total = setup.algorithm.steps
-        return self.reader.train_values(setup.algorithm, states, setup.hypers, setup.seeds, steps, total)
+        return self.reader.train_values(states, setup.algorithm, setup.hypers, setup.seeds, steps, total)
 
     def finish(self, state: Any, hyper: Any) -> Any:
         return finish_stored(self.setup.algorithm, state, hyper, self.stored)
 
-    def weigh(self, values: Any) -> list[StoredWeighing]:
-        forget_programs()
-        return self._each(values, weigh_stored)
+    def weigh(self, state: Any, hyper: Any) -> StoredWeighing:
+        return weigh_stored(self.setup.algorithm, state, hyper, self.stored)
 
-    def sample_weights(self, weighings: Sequence[Any]) -> list[UInt32[np.ndarray, " rows"]]:
-        setup, extraction = self.setup, self.setup.config.extraction
-        forget_programs()
-        cdfs = [stored_cdf(each.weights, self.stored, extraction) for each in weighings]
-        return cdfs + [stored_cdf(self.stored.behaviour(), self.stored, extraction)] * setup.twin_count
+    def draw_of(self, weighing: StoredWeighing | None) -> tuple[Draw, None]:
+        own = self.stored.behaviour() if weighing is None else weighing.weights
+        cdf = stored_cdf(own, self.stored, self.setup.config.extraction)
+        return (lambda bits: Shown(search(cdf, np.asarray(bits)))), None
 
-    def train_policies(
-        self, states: CloningState, weights: Any, steps: Int[Array, " chunk"], until: int, *, plain: bool
-    ) -> CloningState:
-        setup, cdfs = self.setup, [weights[-1]] * len(weights) if plain else weights
+    def train_policies(self, states: CloningState, draws: Draws, steps: Int[Array, " chunk"]) -> CloningState:
+        setup = self.setup
         return self.reader.train_policies(
-            states, cdfs, setup.policy_rates, setup.policy_seeds, steps, until, setup.config.extraction
+            states, draws, setup.policy_rates, setup.policy_seeds, steps, setup.config.extraction
         )
 
-    def sample(self, weights: Any, index: int, key: PRNGKeyArray, count: int) -> Sample:
-        return Sample(self.reader.sample(weights[index], key, count), jnp.ones(count), None)
+    def sample(self, shown: Shown) -> Sample:
+        return self.reader.sample(shown)
+
+    def rest(self) -> None:
+        forget_programs()
 
     def close(self) -> None:
         self.reader.close()
@@ -178,22 +189,13 @@ class Streamed(Source):
 
 
 @eqx.filter_jit
-def _sampled(weights: SampleWeights, steps: Steps, key: PRNGKeyArray, count: int) -> Sample:
-    rows = sample_rows(weights.cdf, key, count)
-    return Sample(steps.take(rows), weights.counts(rows), weights.courses_of(rows))
+def _drawn(weights: SampleWeights, bits: UInt32[Array, "*n"]) -> Shown:
+    return weights.drawn_by(bits)
 
 
 def source_of(setup: Setup) -> Source:
     """Where the training data of a setup is."""
     return Resident(setup) if setup.stored is None else Streamed(setup, setup.stored)
-
-
-def weighings(setup: Setup, values: Any, data: DeviceData) -> list[Weighing]:
-    """What every member makes of data on the device."""
-    return [
-        _weigh(setup.algorithm, member(values, i), member(setup.hypers, i), data)
-        for i in range(len(setup.choices))
-    ]
 
 
 def forget_programs() -> None:
@@ -204,5 +206,6 @@ def forget_programs() -> None:
 
 
 @eqx.filter_jit
-def _weigh(algorithm: Algorithm, state: Any, hyper: Any, data: DeviceData) -> Weighing:
+def weigh(algorithm: Algorithm, state: Any, hyper: Any, data: DeviceData) -> Weighing:
+    """What a member makes of data on the device."""
     return algorithm.weigh(state, hyper, data)

@@ -15,16 +15,16 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 from threadpoolctl import threadpool_limits
 
-from aetdice.algorithms import Weighing
 from aetdice.algorithms.cloning import CloningState, cloning_loss
-from aetdice.algorithms.streamed import StoredWeighing
 from aetdice.data import Transform
+from aetdice.data.device import DeviceData
 from aetdice.errors import InputError
 from aetdice.evaluation import Policy
 from aetdice.files import versions
 from aetdice.hardware import cores
 from aetdice.learning.checkpointing import Checkpointing
 from aetdice.learning.devices import gather
+from aetdice.learning.draws import Draws, Sample
 from aetdice.learning.inputs import encoder_of_values
 from aetdice.learning.population import (
     fit_of_policies,
@@ -36,7 +36,7 @@ from aetdice.learning.population import (
 )
 from aetdice.learning.run import Member
 from aetdice.learning.setup import Setup
-from aetdice.learning.source import Sample, Source, source_of, weighings
+from aetdice.learning.source import Source, extract, source_of, weigh
 from aetdice.learning.verdict import judge
 from aetdice.networks import PolicyNetwork
 from aetdice.objectives import Objective, objective_record
@@ -45,8 +45,6 @@ EXACT = "highest"
 """The precision of all but the updates: ratios are differences of nearly equal numbers, over β."""
 MOST_LAYERS = 4
 """How many last layers are solved for at a time: the features at every step are gigabytes each."""
-DISTANCE_STEPS = 8192
-"""Samples from which the distance between a policy and its twin is estimated."""
 FLAT_UPDATES = 2_000
 """In which a dual value must hardly change for its curve to be flat."""
 FLAT = 2e-3
@@ -103,26 +101,46 @@ def train_members(
 ) -> list[Member]:
     """The two stages, one after the other (D1 of docs/paper.md), and what comes of them."""
     with jax.default_matmul_precision(EXACT), contextlib.closing(source_of(setup)) as source:
-        state = _value_stage(state, setup, source, checkpointing)
-        state = _finish_stage(state, setup, source, checkpointing)
-        weighed = source.weigh(state.values)
-        weights = source.sample_weights(weighed)
-        state = state._replace(policies=source.with_courses(state.policies, weights))
-        state = _cloning_stage(state, setup, source, weights, checkpointing)
-        state = state._replace(policies=gather(state.policies))
-        held = weighed if setup.held_out is None else weighings(setup, state.values, setup.held_out)
+        state, metrics, draws = through_stages(state, setup, source, checkpointing)
+        held = metrics if setup.held_out is None else _metrics(setup, state.values, setup.held_out)
         return [
             _member(
                 setup,
                 state,
                 index,
-                weighed[index],
+                metrics[index],
                 held[index],
-                source.sample(weights, index, jax.random.key(0), DISTANCE_STEPS),
+                source.sample(draws.samples[index]),
                 transform,
             )
             for index in range(len(setup.choices))
         ]
+
+
+def through_stages(
+    state: TrainingState, setup: Setup, source: Source, checkpointing: Checkpointing[TrainingState]
+) -> tuple[TrainingState, list[dict[str, jax.Array]], Draws]:
+    """All that is learned, every member's metrics, and what policies were shown; updates are in place."""
+    with jax.default_matmul_precision(EXACT):
+        state = _value_stage(state, setup, source, checkpointing)
+        state = _finish_stage(state, setup, source, checkpointing)
+        metrics, draws = extract(source, setup, state.values)
+        state = state._replace(policies=_with_courses(state.policies, draws))
+        state = _cloning_stage(state, setup, source, draws, checkpointing)
+        return state._replace(policies=gather(state.policies)), metrics, draws
+
+
+def _metrics(setup: Setup, values: Any, data: DeviceData) -> list[dict[str, jax.Array]]:
+    """Every member's, on data on the device."""
+    members = range(len(setup.choices))
+    return [weigh(setup.algorithm, member(values, i), member(setup.hypers, i), data).metrics for i in members]
+
+
+def _with_courses(states: CloningState, draws: Draws) -> CloningState:
+    """The policies, told how likely each of their courses is."""
+    if draws.chances is None:
+        return states
+    return eqx.tree_at(lambda s: s.policy.courses, states, jax.device_put(draws.chances))
 
 
 def stages_of(setup: Setup) -> dict[str, int]:
@@ -190,7 +208,8 @@ def _finish_stage(
 
     def finish(i: int) -> Any:
         with jax.default_matmul_precision(EXACT):  # a thread has its own
-            return source.finish(member(values, i), member(setup.hypers, i))
+            # Onto the host, where finished members take no memory beside the others.
+            return jax.device_get(source.finish(member(values, i), member(setup.hypers, i)))
 
     # A member per core: on busy cores the threads of a small matrix product wait for each other.
     count, done = len(setup.choices), []
@@ -209,17 +228,15 @@ def _cloning_stage(
     state: TrainingState,
     setup: Setup,
     source: Source,
-    weights: Any,
+    draws: Draws,
     checkpointing: Checkpointing[TrainingState],
 ) -> TrainingState:
     twins = setup.twins
-    extraction, total = setup.config.extraction, setup.config.extraction.steps
-    warm = round(extraction.warm_up * total)
+    total = setup.config.extraction.steps
     while (step := int(state.cloning_step)) < total:
-        until = warm if step < warm else total
-        steps, reached = _steps(step, min(step + setup.config.trainer.chunk, until))
+        steps, reached = _steps(step, min(step + setup.config.trainer.chunk, total))
         with jax.default_matmul_precision(setup.config.trainer.precision):
-            policies = source.train_policies(state.policies, weights, steps, until, plain=step < warm)
+            policies = source.train_policies(state.policies, draws, steps)
         state = state._replace(policies=policies, cloning_step=reached)
         fit = np.asarray(fit_of_policies(policies, setup.probe))
         done = int(state.cloning_step)
@@ -233,14 +250,14 @@ def _member(
     setup: Setup,
     state: TrainingState,
     index: int,
-    weighing: Weighing | StoredWeighing,
-    held_out: Weighing | StoredWeighing,
+    metrics: dict[str, jax.Array],
+    held_out: dict[str, jax.Array],
     seen: Sample,
     transform: Transform | None,
 ) -> Member:
     policy, twin = (member(state.policies, i).policy for i in (index, setup.twins[index]))
-    held = {f"held_out_{name}": held_out.metrics[name] for name in HELD_OUT if name in held_out.metrics}
-    diagnostics: dict[str, Any] = {name: value.tolist() for name, value in (weighing.metrics | held).items()}
+    held = {f"held_out_{name}": held_out[name] for name in HELD_OUT if name in held_out}
+    diagnostics: dict[str, Any] = {name: value.tolist() for name, value in (metrics | held).items()}
     diagnostics["distance_to_twin"] = float(_distance(policy, twin, seen))
     choice = setup.choices[index]
     objective: Objective = choice["objective"]

@@ -1,6 +1,6 @@
 """Training from data that stays on disk: the rows of a few hundred updates at a time, read ahead of them.
 
-Rows are drawn as `train_values` and `train_policies` draw them, gathered from the mapped files while the
+Rows are drawn as they are from data in memory, gathered from the mapped files while the
 device works on the updates before, and handed to the same update. Passes over all steps go block by block.
 """
 
@@ -15,16 +15,17 @@ from jaxtyping import Array, Float, Int, Shaped, UInt32
 
 from aetdice.algorithms import Algorithm
 from aetdice.algorithms.cloning import CloningState
-from aetdice.algorithms.sampling import rows_of_bits, sample_bits
+from aetdice.algorithms.sampling import Shown, rows_of_bits
 from aetdice.algorithms.streamed import check_streams
 from aetdice.config import ExtractionConfig, TrainingConfig
 from aetdice.data import Episodes
-from aetdice.data.device import DeviceData, Steps
+from aetdice.data.device import DeviceData
 from aetdice.data.mapping import release, return_freed_memory
 from aetdice.data.stored import STREAMED_BYTES, StoredSteps, bytes_of, is_mapped
 from aetdice.data.successors import pooled_outcomes
 from aetdice.errors import InputError
-from aetdice.learning.population import draw_policies, draw_values, update_policies, update_values
+from aetdice.learning.draws import Draws, Sample, sample_of
+from aetdice.learning.population import draw_values, train_policies, update_values
 
 READ_BYTES = 1 << 24
 """Of rows that are read ahead."""
@@ -79,7 +80,8 @@ class Reader:
         self.thread = ThreadPoolExecutor(1)
         self.coming: dict[tuple[Any, ...], Future[Any]] = {}
         row = sum(
-            leaf.dtype.itemsize * int(np.prod(leaf.shape[1:])) for leaf in jax.tree.leaves(self.index.steps)
+            leaf.dtype.itemsize * int(np.prod(leaf.shape[1:]))
+            for leaf in jax.tree.leaves(jax.eval_shape(self.index.steps.everything))
         )
         self.most_rows = max(1, READ_BYTES // row)
 
@@ -88,8 +90,8 @@ class Reader:
 
     def train_values(
         self,
-        algorithm: Algorithm,
         states: Any,
+        algorithm: Algorithm,
         hypers: Any,
         seeds: Int[Array, " members"],
         steps: Int[Array, " chunk"],
@@ -107,7 +109,7 @@ class Reader:
             return data, jax.tree.unflatten(structure, [jnp.asarray(leaf[:, which]) for leaf in found])
 
         def update(states: Any, ready: tuple[DeviceData, Any], now: Int[Array, " updates"]) -> Any:
-            return update_values(algorithm, states, hypers, ready[0], ready[1], now)
+            return update_values(states, algorithm, hypers, ready[0], ready[1], now)
 
         rows = jax.eval_shape(lambda: draw_values(algorithm, each, self.index, steps[:1]))
         size = self.most_rows // max(1, sum(leaf.size for leaf in jax.tree.leaves(rows)))
@@ -116,35 +118,30 @@ class Reader:
     def train_policies(
         self,
         states: CloningState,
-        cdfs: Sequence[UInt32[np.ndarray, " rows"]],
+        draws: Draws,
         rates: Float[Array, " policies"],
         seeds: Int[Array, " policies"],
         steps: Int[Array, " chunk"],
-        until: int,
         config: ExtractionConfig,
     ) -> CloningState:
         """`train_policies`, with rows from the disk."""
 
-        def read(now: Int[Array, " updates"]) -> tuple[DeviceData, tuple[Array, Any]]:
-            bits, keys = draw_policies(seeds, now, config.batch)
-            drawn = [
-                search(cdf, numbers)
-                for cdf, numbers in zip(cdfs, np.asarray(bits).swapaxes(0, 1), strict=True)
-            ]
-            data, (rows,) = self._gathered([np.stack(drawn, axis=1)])
-            return data, (jnp.asarray(rows), keys)
+        def read(now: Int[Array, " updates"]) -> tuple[DeviceData, Shown]:
+            shown = draws.of(int(now[0]), int(now[-1]) + 1)
+            data, (rows,) = self._gathered([np.asarray(shown.rows)])
+            return data, shown._replace(rows=jnp.asarray(rows))
 
-        def update(states: Any, ready: tuple[DeviceData, Any], now: Int[Array, " updates"]) -> Any:
-            return update_policies(states, rates, ready[0], ready[1], now, config)
+        def update(states: Any, ready: tuple[DeviceData, Shown], now: Int[Array, " updates"]) -> Any:
+            return train_policies(states, ready[1], rates, seeds, ready[0], now, config)
 
-        size = self.most_rows // (config.batch * len(cdfs))
-        found: CloningState = self._run(("policies", until), read, update, states, steps, size, until)
+        size = self.most_rows // (config.batch * len(draws.updates))
+        found: CloningState = self._run(("policies",), read, update, states, steps, size, config.steps)
         return found
 
-    def sample(self, cdf: UInt32[np.ndarray, " rows"], key: Any, count: int) -> Steps:
-        """Steps drawn by a CDF."""
-        data, (rows,) = self._gathered([search(cdf, np.asarray(sample_bits(key, count)))])
-        return data.steps.take(jnp.asarray(rows))
+    def sample(self, shown: Shown) -> Sample:
+        """The steps that a policy is shown."""
+        data, (rows,) = self._gathered([np.asarray(shown.rows)])
+        return sample_of(data.steps, shown._replace(rows=jnp.asarray(rows)))
 
     def _run(
         self,

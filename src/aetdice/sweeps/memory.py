@@ -1,7 +1,7 @@
 """How much memory a population will take, counted from shapes before anything is trained.
 
-Updates and metrics see all members at once; passes over all data, of each step and the next, one member
-after the other.
+Updates see all members at once; metrics and passes over all data one member after the other, a block of
+steps at a time.
 """
 
 from typing import Any, NamedTuple
@@ -14,9 +14,8 @@ import numpy as np
 from aetdice.algorithms import Algorithm
 from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
-from aetdice.data.stored import BLOCK
+from aetdice.data.passes import LARGE_BLOCK
 from aetdice.learning.inputs import (
-    PROBE_STEPS,
     courses_for,
     encoder_for,
     encoder_of_values,
@@ -28,7 +27,7 @@ from aetdice.learning.streaming import may_stay
 
 FLOAT = 4
 PER_STEP = 6
-"""Numbers of a member for each step of the data: weights, their sums, and what they are made from."""
+"""Numbers for each step of the data while a member is weighed: its weights and what they become."""
 PASSES = 6
 """Activations and gradients that an update keeps, of each layer."""
 FEW = 4
@@ -64,11 +63,11 @@ def memory_of(
     row = FLOAT * (encoder.features + sum(hidden))
     updates = batch * (FLOAT * config.trainer.chunk + PASSES * row)
     steps = 0 if may_stay(dataset, config) else dataset.steps
-    probed = row * min(dataset.steps, PROBE_STEPS)
-    policies = 2 * size_of(policy) + FLOAT * PER_STEP * steps + updates + probed
+    block = min(steps or LARGE_BLOCK, LARGE_BLOCK)
+    policies = size_of(policy) + updates
     return Memory(
-        data=size_of(data) * steps // data.count + 2 * row * (steps or BLOCK),
-        member=2 * size_of(values) + updates + probed + policies,
+        data=size_of(data) * steps // data.count + FLOAT * PER_STEP * steps + 2 * row * block,
+        member=2 * size_of(values) + updates + policies,
         twin=policies,
     )
 
