@@ -3,10 +3,10 @@
     python benchmarks/peak.py --transitions 10_000_000 --members 45 --out peak.json
 
 Random episodes of the form of pointmaze-2obj; AETDICE for a sweep over β, few updates of both stages, each of
-the form it has in a long training, the exact refit, weighing and diagnostics over all steps. On an
-accelerator the peak is the allocator's own. A CPU keeps no such count: there it is the process's peak
-resident memory after set-up, less what was resident then, plus the data; it holds programs, compilers and
-NumPy's arrays too, so it is an upper bound.
+the form it has in a long training, the exact refit, weighing and diagnostics over all steps. Beside the peak
+stands what is held after each stage. On an accelerator the peak is the allocator's own. A CPU keeps no such
+count: there it is the process's peak resident memory after set-up, less what was resident then, plus the
+data; it holds programs, compilers and NumPy's arrays too, so it is an upper bound.
 """
 
 import argparse
@@ -105,7 +105,9 @@ def measured(
     def progress(stage: str, step: int, total: int, metrics: Any) -> None:
         del metrics
         if step == total:
-            stages[stage] = {"peak_bytes": peak(), "seconds": round(time.perf_counter() - begun, 1)}
+            held = size(jax.live_arrays())
+            seconds = round(time.perf_counter() - begun, 1)
+            stages[stage] = {"peak_bytes": peak(), "held_bytes": held, "seconds": seconds}
             print(stage, stages[stage], flush=True)
 
     checkpointing: Checkpointing[Any] = Checkpointing(None, progress, [])
