@@ -12,8 +12,15 @@ MEND = "aetdice doctor FILE --fix OUT mends it"
 
 def word_in(table: Table, what: str, column: Column, expected: str) -> InputError:
     """Where the first word stands in a column that should have none."""
-    odd = [index for index, word in enumerate(column.categories or ()) if number_in(str(word)) is None]
-    row = int(np.flatnonzero(np.isin(column.values, odd))[0])
+    odd = np.array([number_in(str(word)) is None for word in column.categories or ()])
+    return odd_in(table, what, column, odd, expected)
+
+
+def odd_in(
+    table: Table, what: str, column: Column, odd: Bool[np.ndarray, " words"], expected: str
+) -> InputError:
+    """Where the first of the words that are odd stands."""
+    row = int(np.flatnonzero(np.isin(column.values, np.flatnonzero(odd)))[0])
     return InputError(f"{table.row(row)}: {what} is {column.shown(row)}, not {expected}")
 
 

@@ -9,7 +9,15 @@ from jaxtyping import Bool, Float, Int, Shaped
 from aetdice.data.columns import Columns, own_names
 from aetdice.data.readers.arrow import Table
 from aetdice.data.readers.base import Column, Named, Recording
-from aetdice.data.readers.checks import MEND, check_closing, check_steps, flags_at_ends, missing_in, word_in
+from aetdice.data.readers.checks import (
+    MEND,
+    check_closing,
+    check_steps,
+    flags_at_ends,
+    missing_in,
+    odd_in,
+    word_in,
+)
 from aetdice.errors import InputError
 
 EXACT = 2.0**53
@@ -171,9 +179,10 @@ def _flag(table: Table, name: str | None, closing: Bool[np.ndarray, " rows"]) ->
     values = column.values
     if column.categories is not None:
         words = np.array([str(word).strip().lower() for word in column.categories])
-        if not np.isin(words, ("true", "false")).all():
-            raise word_in(table, f"column {name!r}", column, "true or false, 0 or 1")
-        values = (words == "true")[values]
+        odd = ~np.isin(words, ("true", "false", "1", "0"))
+        if odd.any():
+            raise odd_in(table, f"column {name!r}", column, odd, "true or false, 0 or 1")
+        values = np.isin(words, ("true", "1"))[values]
     gap = missing_in(column)
     if gap is not None:
         if (lost := np.flatnonzero(gap & ~closing)).size:
