@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, DTypeLike, Float, Int, PRNGKeyArray, Shaped
 
 from aetdice.objectives.parameters import Parameter, cast, parameter
 
@@ -41,28 +41,56 @@ class Perceptron(eqx.Module):
         self.biases = tuple(jnp.zeros(fan[1], jnp.float32) for fan in fans)
 
     def __call__(
-        self, x: Float[Array, " i"], kept: Kept = (), *, coarse_slopes: bool = False
-    ) -> Float[Array, " o"]:
+        self, x: Float[Array, "*rows i"], kept: Kept = (), *, coarse_slopes: bool = False
+    ) -> Float[Array, "*rows o"]:
         """In the precision of x, but for the sums of the last layer."""
         hidden = self.hidden(x, kept, coarse_slopes=coarse_slopes)
         weight, bias = self.weights[-1].astype(x.dtype), self.biases[-1]
-        return jnp.matmul(hidden, weight, preferred_element_type=bias.dtype) + bias
+        return _affine(hidden, weight, bias, bias.dtype)
 
     def hidden(
-        self, x: Float[Array, " i"], kept: Kept = (), *, coarse_slopes: bool = False
-    ) -> Float[Array, " h"]:
+        self, x: Float[Array, "*rows i"], kept: Kept = (), *, coarse_slopes: bool = False
+    ) -> Float[Array, "*rows h"]:
         """What the last layer sees; `kept` scales the units of each hidden layer."""
         layer = _layer_with_coarse_slopes if coarse_slopes else _layer
         for i, (weight, bias) in enumerate(zip(self.weights[:-1], self.biases[:-1], strict=True)):
             x = layer(x, weight.astype(x.dtype), bias.astype(x.dtype))
-            x = x * kept[i].astype(x.dtype) if kept else x
+            x = x * jnp.broadcast_to(kept[i].astype(x.dtype), x.shape) if kept else x
         return x
 
 
 def _layer(
-    x: Float[Array, " i"], weight: Float[Array, "i o"], bias: Float[Array, " o"]
-) -> Float[Array, " o"]:
-    return jax.nn.gelu(x @ weight + bias)
+    x: Float[Array, "*rows i"], weight: Float[Array, "i o"], bias: Float[Array, " o"]
+) -> Float[Array, "*rows o"]:
+    return jax.nn.gelu(_affine(x, weight, bias, x.dtype))
+
+
+def _affine(
+    x: Float[Array, "*rows i"], weight: Float[Array, "i o"], bias: Float[Array, " o"], dtype: DTypeLike
+) -> Float[Array, "*rows o"]:
+    """x W + b, summed in the given precision."""
+    if x.ndim == 2 and x.dtype == dtype:
+        y = _product_of_rows(x, weight)
+    else:
+        y = jnp.matmul(x, weight, preferred_element_type=dtype)
+    return y + jnp.broadcast_to(bias, y.shape)
+
+
+@jax.custom_vjp
+def _product_of_rows(x: Float[Array, "rows i"], weight: Float[Array, "i o"]) -> Float[Array, "rows o"]:
+    """x W, where W's slope is laid out as W is: JAX would make its transpose, slow to add to moments."""
+    return x @ weight
+
+
+def _slopes_of_product(
+    at: tuple[Array, Array], change: Float[Array, "rows o"]
+) -> tuple[Float[Array, "rows i"], Float[Array, "i o"]]:
+    x, weight = at
+    over_outputs, over_rows = (((1,), (1,)), ((), ())), (((0,), (0,)), ((), ()))
+    return jax.lax.dot_general(change, weight, over_outputs), jax.lax.dot_general(x, change, over_rows)
+
+
+_product_of_rows.defvjp(lambda x, weight: (x @ weight, (x, weight)), _slopes_of_product)
 
 
 _layer_with_coarse_slopes = jax.custom_jvp(_layer)
@@ -72,10 +100,10 @@ _layer_with_coarse_slopes = jax.custom_jvp(_layer)
 @_layer_with_coarse_slopes.defjvp
 def _slope(at: tuple[Array, Array, Array], along: tuple[Array, Array, Array]) -> tuple[Array, Array]:
     x, weight, bias = at
-    before = x @ weight + bias
+    before = _affine(x, weight, bias, x.dtype)
     value, slope = jax.jvp(jax.nn.gelu, (before,), (jnp.ones_like(before),))
     dx, d_weight, d_bias = (_rounded(each) for each in along)
-    change = dx @ _rounded(weight) + _rounded(x) @ d_weight + d_bias
+    change = dx @ _rounded(weight) + _rounded(x) @ d_weight + jnp.broadcast_to(d_bias, before.shape)
     return value, (_rounded(slope) * change).astype(value.dtype)
 
 
@@ -182,15 +210,20 @@ class Nu(eqx.Module):
     def with_trained(self, trained: tuple[Perceptron, Float[Array, " constants"]]) -> "Nu":
         return eqx.tree_at(lambda nu: (nu.net, nu.offsets), self, trained)
 
-    def heads(self, encoded: Float[Array, " features"]) -> Float[Array, " heads"]:
+    def heads(self, encoded: Float[Array, "*rows features"]) -> Float[Array, "*rows heads"]:
         """ν at every time step, where each has a head, of what the encoder has made of a state."""
-        return self._outputs(encoded) + self.offsets
+        outputs = self._outputs(encoded)
+        return outputs + jnp.broadcast_to(self.offsets, outputs.shape)
 
-    def of_encoded(self, encoded: Float[Array, " features"], time: Int[Array, ""]) -> Float[Array, ""]:
+    def of_encoded(
+        self, encoded: Float[Array, "*rows features"], time: Int[Array, "*rows"]
+    ) -> Float[Array, "*rows"]:
         """ν of what the encoder has made of a state."""
-        return _at(self._outputs(encoded), time) + _at(self.offsets, time)
+        last = self.offsets.shape[0] - 1
+        offset = self.offsets[jnp.minimum(time, last)] if last else self.offsets[0]
+        return _at(self._outputs(encoded), time) + offset
 
-    def _outputs(self, encoded: Float[Array, " features"]) -> Float[Array, " heads"]:
+    def _outputs(self, encoded: Float[Array, "*rows features"]) -> Float[Array, "*rows heads"]:
         # Ratios are differences of ν over a small β: only its slopes may be coarse.
         return self.net(encoded, coarse_slopes=products_are_rounded())
 
@@ -200,9 +233,12 @@ class Nu(eqx.Module):
         return self.of_encoded(self.encoder(observation, accrued, time), time)
 
 
-def _at(entries: Float[Array, " k"], time: Int[Array, ""]) -> Float[Array, ""]:
+def _at(entries: Float[Array, "*rows k"], time: Int[Array, "*rows"]) -> Float[Array, "*rows"]:
     """The entry of a time step, the last one beyond the end."""
-    return entries[0] if entries.shape[0] == 1 else entries[jnp.minimum(time, entries.shape[0] - 1)]
+    last = entries.shape[-1] - 1
+    if last == 0:
+        return entries[..., 0]
+    return jnp.take_along_axis(entries, jnp.minimum(time, last)[..., None], axis=-1)[..., 0]
 
 
 class PolicyHead(eqx.Module):

@@ -25,6 +25,7 @@ from aetdice.data.transforms import Chain, Scaling, WithoutBonus
 from aetdice.dice import FiniteHorizon, dual_loss
 from aetdice.files import write_arrays
 from aetdice.learning.inputs import encoder_of_values
+from aetdice.learning.programs import known_options
 from aetdice.networks import Categorical, Encoder, GaussianMixture, Nu, Perceptron, PolicyNetwork
 from aetdice.objectives import ChiSquare, Identity
 
@@ -346,6 +347,43 @@ def test_weight_of_a_step_moves_only_its_own_gradient():
     plain, heavy = gradient(jnp.full(4, 0.25)), gradient(jnp.asarray([0.25, 0.25, 0.75, 0.25]))
     assert heavy[2] == pytest.approx(3 * plain[2])
     np.testing.assert_array_equal(np.delete(heavy, 2), np.delete(plain, 2))
+
+
+@pytest.mark.parametrize("coarse_slopes", [False, True])
+def test_rows_together_give_what_each_gives(coarse_slopes: bool):
+    net = Perceptron((20, 64, 48, 5), KEY)
+    net = eqx.tree_at(lambda n: n.weights[-1], net, jax.random.normal(KEY, (48, 5)) / 7)
+    x = jax.random.normal(jax.random.key(1), (30, 20))
+    kept = (jnp.linspace(0, 2, 64), jnp.linspace(1, 0, 48))
+
+    def value(net_and_x: tuple[Perceptron, jax.Array], *, together: bool) -> jax.Array:
+        net, x = net_and_x
+
+        def of(rows: jax.Array) -> jax.Array:
+            return net(rows, kept, coarse_slopes=coarse_slopes)
+
+        return jnp.sum((of(x) if together else jax.vmap(of)(x)) ** 2)
+
+    one, other = (jax.value_and_grad(value)((net, x), together=each) for each in (True, False))
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4), one, other)
+
+
+@pytest.mark.parametrize("constants", [1, 4])
+@pytest.mark.parametrize("heads", [1, 4])
+def test_values_together_are_those_of_each(heads: int, constants: int):
+    nu = Nu(encoder(), (8,), heads, constants, KEY)
+    nu = eqx.tree_at(lambda n: n.net.weights[-1], nu, jax.random.normal(KEY, (8, heads)))
+    nu = eqx.tree_at(lambda n: n.offsets, nu, jnp.arange(constants, dtype=jnp.float32))
+    encoded = jax.random.normal(jax.random.key(1), (6, nu.net.weights[0].shape[0]))
+    times = jnp.arange(6)  # the last ones beyond the end
+    each = jax.vmap(nu.of_encoded)(encoded, times)
+    np.testing.assert_allclose(nu.of_encoded(encoded, times), each, rtol=1e-5, atol=1e-6)
+    assert len(np.unique(each)) == 6
+
+
+def test_an_option_that_the_compiler_lacks_is_left_out():
+    assert known_options(xla_cpu_no_such_thing="") == {}
+    assert known_options(xla_cpu_experimental_ynn_fusion_type="") != {}
 
 
 @pytest.mark.parametrize("slopes_only", [False, True])

@@ -76,7 +76,7 @@ def update_cloning(state: CloningState, batch: CloningBatch) -> CloningState:
     policy = state.policy
 
     def loss(net: Perceptron) -> Float[Array, ""]:
-        outputs = jax.vmap(lambda x: net(x, batch.kept))(batch.encoded)
+        outputs = net(batch.encoded, batch.kept)
         return -jnp.mean(batch.counts * jax.vmap(policy.head.log_probability)(outputs, batch.action))
 
     net, moments = descend(policy.net, jax.grad(loss)(policy.net), state.moments, batch.pace)

@@ -219,7 +219,7 @@ def entering_and_residuals(
 ) -> tuple[Float[Array, " starts"], Float[Array, " batch"]]:
     """ν where episodes start, and e of every step: one pass through the network for all of it."""
     size, window = batch.rewards.shape[0], batch.window
-    values = jax.vmap(nu.of_encoded)(batch.encoded, batch.time)
+    values = nu.of_encoded(batch.encoded, batch.time)
     here, beyond, entering = jnp.split(values, [size, _windows_end(batch)])
     if batch.after is None:
         there = jnp.concatenate([here.reshape(-1, window)[:, 1:], beyond[:, None]], axis=1).ravel()
@@ -241,7 +241,7 @@ def augmented_residuals(
 ) -> tuple[Float[Array, " starts"], Float[Array, "batch horizon"]]:
     """ν where episodes start, and e of every step as if it had been stored at every time."""
     size = batch.rewards.shape[0]
-    here, there, first = jnp.split(jax.vmap(nu.heads)(batch.encoded), [size, 2 * size])
+    here, there, first = jnp.split(nu.heads(batch.encoded), [size, 2 * size])
     after = jnp.concatenate([there[:, 1:], jnp.zeros_like(there[:, :1])], axis=1)
     residuals = jax.vmap(residual, in_axes=(None, 1, 1, None, None), out_axes=1)(
         batch.rewards, here, jnp.where(batch.follows[:, None], after, 0), mu, setting.flow

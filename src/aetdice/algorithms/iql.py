@@ -58,9 +58,9 @@ class Value(eqx.Module):
     ) -> Float[Array, ""]:
         return self.of_encoded(self.encoder(observation, accrued, time))
 
-    def of_encoded(self, encoded: Float[Array, " features"]) -> Float[Array, ""]:
+    def of_encoded(self, encoded: Float[Array, "*rows features"]) -> Float[Array, "*rows"]:
         """V of what its encoder has made of a state."""
-        return self.net(encoded)[0]
+        return self.net(encoded)[..., 0]
 
 
 class Critics(eqx.Module):
@@ -229,7 +229,7 @@ class Iql(Algorithm):
         """The advantage of every step, and its Bellman error."""
         encoded = _encoded(state.value, batch)
         lower = _lower(state.slow, encoded, batch.action)
-        advantage = lower - jax.vmap(state.value.of_encoded)(encoded)
+        advantage = lower - state.value.of_encoded(encoded)
         target = prepare_target(state.value.encoder, hyper.objective, batch, last, self.terminal_reward)
         return advantage, td_target(state.value, target) - lower
 
@@ -259,7 +259,7 @@ def iql_loss(
 ) -> Float[Array, ""]:
     """L_V + L_Q, each blind to the other's parameters."""
     value, critics = networks
-    here = jax.vmap(value.of_encoded)(batch.encoded)
+    here = value.of_encoded(batch.encoded)
     gap = jax.lax.stop_gradient(_lower(slow, batch.encoded, batch.action)) - here
     tau = cast(hyper.expectile, gap)
     value_loss = jnp.mean(jnp.where(gap < 0, 1 - tau, tau) * jnp.square(gap))
@@ -285,7 +285,7 @@ def prepare_target(
 
 def td_target(value: Value, batch: TargetBatch) -> Float[Array, " batch"]:
     """μ·(r̃_t + … + r̃_{t+n-1}) + V(s̃_{t+n})."""
-    return batch.reward + jnp.where(batch.follows, jax.vmap(value.of_encoded)(batch.encoded), 0)
+    return batch.reward + jnp.where(batch.follows, value.of_encoded(batch.encoded), 0)
 
 
 def _lower(

@@ -22,16 +22,14 @@ def in_place(function: F) -> F:
     def onward(rest: tuple[Any, ...], states: Any) -> Any:
         return function(states, *rest)
 
-    by_library, generated = (
-        eqx.filter_jit(  # type: ignore[call-overload]
-            onward, donate="all-except-first", compiler_options={"xla_gpu_enable_triton_gemm": on}
-        )
-        for on in (False, True)
-    )
+    @functools.cache
+    def compiled(generated: bool) -> Any:
+        options = {"xla_gpu_enable_triton_gemm": generated, **_plain_products()}
+        return eqx.filter_jit(onward, donate="all-except-first", compiler_options=options)  # type: ignore[call-overload]
 
     @functools.wraps(function)
     def fastest(states: Any, *rest: Any) -> Any:
-        return (by_library if _one_and_wide((states, *rest)) else generated)(rest, states)
+        return compiled(not _one_and_wide((states, *rest)))(rest, states)
 
     return cast(F, fastest)
 
@@ -39,3 +37,18 @@ def in_place(function: F) -> F:
 def _one_and_wide(arguments: Any) -> bool:
     shapes = [leaf.shape for leaf in jax.tree.leaves(arguments) if eqx.is_array(leaf) and leaf.ndim == 3]
     return any(members == 1 and min(sizes) > WIDE for members, *sizes in shapes)
+
+
+@functools.cache
+def _plain_products() -> dict[str, str]:
+    """On a CPU, products by Eigen: what XLA would put in their place transposes inputs first."""
+    return known_options(xla_cpu_experimental_ynn_fusion_type="") if jax.default_backend() == "cpu" else {}
+
+
+def known_options(**options: str) -> dict[str, str]:
+    """These, if this release of XLA has them all; otherwise none."""
+    try:
+        jax.jit(lambda: 0, compiler_options=options).lower().compile()
+    except jax.errors.JaxRuntimeError:
+        return {}
+    return options
