@@ -39,10 +39,10 @@ def test_less_than_a_quick_one_is_a_shorter_one():
 
 
 def test_longer_efforts_and_more_policies_cost_more():
-    ordered = [updates_of(EFFORTS[name], 4, True) for name in COSTS]
+    ordered = [updates_of(EFFORTS[name], 4, 0) for name in COSTS]
     assert ordered == sorted(ordered)
-    assert updates_of(EFFORTS["quick"], 8, True) == 2 * updates_of(EFFORTS["quick"], 4, True)
-    assert updates_of(EFFORTS["quick"], 4, False) > updates_of(EFFORTS["quick"], 4, True)
+    assert updates_of(EFFORTS["quick"], 8, 0) == 2 * updates_of(EFFORTS["quick"], 4, 0)
+    assert updates_of(EFFORTS["quick"], 4, 3) > updates_of(EFFORTS["quick"], 4, 0)
 
 
 def test_every_setting_of_every_objective_and_seed_counts():

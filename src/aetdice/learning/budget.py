@@ -8,8 +8,18 @@ from aetdice.algorithms import Algorithm
 from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
 from aetdice.errors import InputError
-from aetdice.learning.inputs import has_discrete_observations, set_aside
-from aetdice.learning.recipe import EFFORTS, FEATURES, UPDATES, VALUE_STAGES, Effort, Trial, is_open
+from aetdice.learning.inputs import set_aside
+from aetdice.learning.recipe import (
+    EFFORTS,
+    UPDATES,
+    VALUE_STAGES,
+    Effort,
+    Trial,
+    effort_for,
+    features_for,
+    is_open,
+    widened,
+)
 from aetdice.learning.setup import AETDICE, Values, several
 from aetdice.objectives import Objective
 
@@ -39,8 +49,8 @@ def within(
     trial = Trial.of(dataset, algorithm, horizon)
     if trial is None:
         return config.adapted({"trainer.effort": "quick"})
-    seconds, discrete = pace(trial, config), has_discrete_observations(dataset)
-    costs = {name: seconds * updates_of(effort, policies, discrete) for name, effort in EFFORTS.items()}
+    seconds, features = pace(trial, widened(dataset, config)), len(features_for(dataset))
+    costs = {name: seconds * updates_of(effort_for(dataset, name), policies, features) for name in EFFORTS}
     return fitted(SPENT * 60 * minutes, costs, algorithm, config)
 
 
@@ -70,11 +80,11 @@ def pace(trial: Trial, config: TrainingConfig) -> float:
     return (time.perf_counter() - started) / TIMED
 
 
-def updates_of(effort: Effort, policies: int, discrete: bool) -> float:
-    """Of single policies: what choosing takes, and what training takes at most."""
+def updates_of(effort: Effort, policies: int, features: int) -> float:
+    """Of single policies: what choosing takes, among so many features, and what training takes at most."""
     longest = effort.lengths[-1]
     chosen = sum(effort.lengths) if len(effort.lengths) > 1 else 0
-    chosen += 0 if discrete else len(FEATURES) * UPDATES
+    chosen += features * UPDATES
     chosen += sum((1 + len(tried)) * longest for tried in (effort.dropouts, effort.widths) if tried)
     return chosen + policies * (longest + OF_VALUES * effort.values)
 

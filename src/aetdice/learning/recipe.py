@@ -32,6 +32,11 @@ FEATURES: tuple[Settings, ...] = (
     {"network.observation_fourier": 5, "network.fourier": 3},
 )
 """Of continuous observations."""
+MANY = 8
+"""Numbers in a continuous observation: of more there is more to learn, and less data near any of them."""
+FEATURES_OF_MANY: tuple[Settings, ...] = ({}, {"network.fourier": 1}, {"network.fourier": 3})
+WIDE = (256, 256)
+"""Hidden layers for those."""
 VALUE_STAGES = ("dual.steps", "iql.steps")
 UPDATES = 2_000
 """Of a trial that compares features."""
@@ -55,6 +60,12 @@ class Effort(NamedTuple):
     widths: tuple[tuple[int, ...], ...] = ()
     """Tried beside the default."""
 
+    @property
+    def for_many(self) -> "Effort":
+        """With longer cloning, and no widths to try, where observations have many numbers."""
+        longest = self.lengths[-1]
+        return self._replace(lengths=(*self.lengths, 2 * longest, 4 * longest), widths=())
+
 
 EFFORTS = {
     "quick": Effort((3_000,), 6_000),
@@ -65,15 +76,17 @@ EFFORTS = {
 
 def settle(dataset: Episodes, algorithm: Algorithm, horizon: int, config: TrainingConfig) -> TrainingConfig:
     """The configuration with what was not set by hand chosen within its effort."""
-    effort, given = EFFORTS[config.trainer.effort], config.changed()
+    effort, given = effort_for(dataset, config.trainer.effort), config.changed()
+    config = widened(dataset, config)
     open_ones = [name for name in VALUE_STAGES if is_open(name, algorithm, config)]
     stops = {"dual.until_flat": True} if "dual.steps" in open_ones else {}
     config = config.adapted({**dict.fromkeys(open_ones, effort.values), **stops})
     trial = Trial.of(dataset, algorithm, horizon)
     if trial is None:
         return config
-    if not has_discrete_observations(dataset) and not _touched(given, FEATURES):
-        config = trial.best("features", [config.adapted(features) for features in FEATURES], UPDATES)
+    candidates = features_for(dataset)
+    if candidates and not _touched(given, FEATURES):
+        config = trial.best("features", [config.adapted(features) for features in candidates], UPDATES)
     if "extraction.steps" not in given:
         config = _long_enough(trial, config, effort.lengths)
     length = config.extraction.steps
@@ -82,6 +95,28 @@ def settle(dataset: Episodes, algorithm: Algorithm, horizon: int, config: Traini
             others = [config.adapted({name: value}) for value in values]
             config = trial.best(name.partition(".")[2], [config, *others], length)
     return config
+
+
+def effort_for(dataset: Episodes, name: str) -> Effort:
+    """What an effort means for these data."""
+    return EFFORTS[name].for_many if _has_many_numbers(dataset) else EFFORTS[name]
+
+
+def features_for(dataset: Episodes) -> Sequence[Settings]:
+    """Those to choose from; none where observations are discrete."""
+    if has_discrete_observations(dataset):
+        return ()
+    return FEATURES_OF_MANY if _has_many_numbers(dataset) else FEATURES
+
+
+def widened(dataset: Episodes, config: TrainingConfig) -> TrainingConfig:
+    """With wide networks, where observations have many numbers and no width was set by hand."""
+    wide = _has_many_numbers(dataset) and "network.hidden" not in config.changed()
+    return config.adapted({"network.hidden": WIDE}) if wide else config
+
+
+def _has_many_numbers(dataset: Episodes) -> bool:
+    return dataset.observations.shape[1] > MANY and not has_discrete_observations(dataset)
 
 
 def is_open(name: str, algorithm: Algorithm, config: TrainingConfig) -> bool:
