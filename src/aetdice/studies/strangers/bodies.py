@@ -27,6 +27,7 @@ RECORDINGS = {
     "swimmer": Recording("swimmer", "amateur", 150),
     "hopper-expert": Recording("hopper", "expert", 150),
     "swimmer-expert": Recording("swimmer", "expert", 150),
+    "halfcheetah-expert": Recording("halfcheetah", "expert", 150),
 }
 
 

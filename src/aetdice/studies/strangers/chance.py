@@ -37,6 +37,8 @@ SIZES = {
     "random-13": Size(15, 3, 10, concentration=0.1, behaviour="mixed"),
     "random-14": Size(10, 4, 10),
     "random-15": Size(8, 3, 8, behaviour="mixed"),
+    "random-16": Size(9, 3, 9, concentration=0.2, behaviour="mixed"),
+    "random-18": Size(7, 3, 8, objectives=3),
 }
 FEW = {"random-14": 100, "random-15": 60}
 """Episodes of problems with little data."""

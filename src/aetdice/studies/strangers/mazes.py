@@ -50,6 +50,8 @@ MAZES = {
     "maze-12": Maze(3, 4, 3, horizon=250, quality="shifts"),
     "maze-13": Maze(4, 3, 2),
     "maze-14": Maze(3, 4, 2, slip=0.15, quality="shifts"),
+    "maze-16": Maze(4, 3, 2, quality="shifts"),
+    "maze-17": Maze(3, 4, 3, horizon=250),
 }
 FEW = {"maze-13": 100}
 """Episodes of problems with little data."""

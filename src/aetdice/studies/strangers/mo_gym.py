@@ -46,6 +46,7 @@ TABLES: dict[str, tuple[MoGymTable, dict[str, Any], str]] = {
     "resource-gathering-short": (gathering(30), GATHERER, "random"),
     "four-room-long": (four_rooms(ROOMS, 36), COLLECTOR, "mixed"),
     "breakable-bottles-short": (bottles(24, chance=0.2), CARRIER, "mixed"),
+    "deep-sea-treasure-long": (deep_sea(36), SUBMARINE, "mixed"),
 }
 """By name: the table, the units of its returns and the behaviour."""
 

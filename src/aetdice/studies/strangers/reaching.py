@@ -51,6 +51,7 @@ TASKS = {
     "reach-line-three": Task(((-2,), (1,), (4,)), 24),
     "reach-plane-breeze": Task(((-2, 1), (2, 1)), 20, calm=0.95),
     "reach-plane-few": Task(((2, 2), (-3, 0)), 22),
+    "reach-plane-wide": Task(((-3, 2), (3, 3)), 24),
 }
 FEW = {"reach-plane-few": 60}
 """Episodes of problems with little data."""

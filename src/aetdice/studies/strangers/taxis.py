@@ -37,6 +37,7 @@ LAYOUTS = {
     "taxi-8": Layout(6, 2, 28),
     "taxi-10": Layout(5, 3, 30),
     "taxi-13": Layout(5, 2, 28, slip=0.15, quality="shifts"),
+    "taxi-18": Layout(6, 2, 34, slip=0.05),
 }
 
 
