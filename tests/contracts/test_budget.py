@@ -16,7 +16,7 @@ COSTS = {"quick": 10.0, "standard": 30.0, "thorough": 100.0}
 
 def within(seconds: float, algorithm: str = "aetdice", **settings) -> TrainingConfig:
     config = TrainingConfig().adapted(settings)
-    return fitted(seconds, COSTS, algorithm_for(algorithm, 3, config), config)
+    return fitted(seconds, COSTS, EFFORTS, algorithm_for(algorithm, 3, config), config)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_less_than_a_quick_one_is_a_shorter_one():
     quick = EFFORTS["quick"]
     found = within(5.0)
     assert found.trainer.effort == "quick"
-    assert found.extraction.steps == quick.lengths[0] // 2
+    assert found.extraction.steps == quick.lengths[-1] // 2
     assert found.dual.steps == quick.values // 2
     assert within(1e-6).extraction.steps == LEAST_UPDATES
     by_hand = within(5.0, **{"extraction.steps": 77})

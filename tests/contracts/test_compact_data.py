@@ -1,5 +1,8 @@
 """Data stored once, looked at in blocks, and drawn from ahead: the same steps, sums and chances."""
 
+import errno
+import os
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.ragged import HORIZON, KEY, ragged, some_nu
 
-from aetdice import Episode, Episodes, TrainingConfig, bsr, esr
+from aetdice import Episode, Episodes, InputError, TrainingConfig, bsr, esr
 from aetdice.algorithms import refit as refit_module
 from aetdice.algorithms.diagnostics import diagnose_ratios
 from aetdice.algorithms.dice import aetdice
@@ -21,10 +24,11 @@ from aetdice.algorithms.sampling import Courses, SampleWeights, cumulative_share
 from aetdice.config import ExtractionConfig
 from aetdice.data import augment, passes
 from aetdice.data.device import to_device, with_segments
+from aetdice.data.mapping import temporary
 from aetdice.data.passes import pass_over
 from aetdice.data.segments import augment_segments
 from aetdice.learning import draws as draws_module
-from aetdice.learning.draws import Draws, drawn
+from aetdice.learning.draws import Draws
 from aetdice.learning.population import draw_policy, fit_of_policies, member, start_policies
 from aetdice.networks import Categorical
 from aetdice.objectives import Identity
@@ -178,20 +182,26 @@ def weights_of(shares):
 def test_rows_are_those_of_each_update_first_plain_ones(monkeypatch, piece):
     monkeypatch.setattr(draws_module, "PIECE", piece)
     own, plain, seed = weights_of(WEIGHTS), weights_of(np.ones(6)), jnp.asarray(3)
-    found, sample = drawn(own.drawn_by, seed, SETTINGS, plain.drawn_by)
+    draws = Draws(2, SETTINGS)
+    for weights in (own, plain):
+        draws.add(weights.drawn_by, seed, plain.drawn_by)
+    found, sample = draws.updates, draws.samples[0]
     for weights, steps in ((plain, np.arange(36)), (own, np.arange(36, 90))):
         for step in steps:
             alone = draw_policy(weights, seed, jnp.asarray([step]), SETTINGS.batch)
-            np.testing.assert_array_equal(found.rows[step], alone.rows[0])
+            np.testing.assert_array_equal(found.rows[0, step], alone.rows[0])
     assert set(sample.rows) == set(np.flatnonzero(WEIGHTS))
-    both = Draws([found, found], [sample, sample]).of(35, 38)
-    np.testing.assert_array_equal(both.rows, np.stack([found.rows[35:38]] * 2))
+    both = draws.of(35, 38)
+    np.testing.assert_array_equal(both.rows, found.rows[:, 35:38])
+    np.testing.assert_array_equal(both.rows[0, 0], both.rows[1, 0])  # warming up
+    assert not np.array_equal(both.rows[0, 1:], both.rows[1, 1:])
 
 
 def test_rows_are_drawn_in_proportion_to_their_weights():
     own = weights_of(WEIGHTS)
-    found, sample = drawn(own.drawn_by, jnp.asarray(0), ExtractionConfig(steps=400, batch=50), own.drawn_by)
-    for rows in (found.rows.ravel(), sample.rows):
+    draws = Draws(1, ExtractionConfig(steps=400, batch=50))
+    draws.add(own.drawn_by, jnp.asarray(0), own.drawn_by)
+    for rows in (draws.updates.rows.ravel(), draws.samples[0].rows):
         counts, there = np.bincount(rows, minlength=6), WEIGHTS > 0
         assert not counts[~there].any()
         expected = rows.size * WEIGHTS[there] / WEIGHTS.sum()
@@ -202,17 +212,29 @@ def test_counts_and_courses_are_those_of_the_rows():
     factors, kinds = jnp.arange(6.0), jnp.asarray([0, 1, 2, 0, 1, 2], jnp.uint8)
     weights = weights_of(np.ones(6))
     weights = weights._replace(loss_weights=factors, courses=Courses(kinds, jnp.ones(3) / 3))
-    found, _ = drawn(weights.drawn_by, jnp.asarray(0), SETTINGS, weights.drawn_by)
+    draws = Draws(1, SETTINGS)
+    draws.add(weights.drawn_by, jnp.asarray(0), weights.drawn_by)
+    found = draws.updates
     np.testing.assert_array_equal(found.counts, np.asarray(factors)[found.rows])
     np.testing.assert_array_equal(found.courses, np.asarray(kinds)[found.rows])
 
 
 def test_draws_take_the_memory_of_the_updates_whatever_the_data():
-    sizes = {
-        sum(
-            leaf.nbytes
-            for leaf in jax.tree.leaves(drawn(own.drawn_by, jnp.asarray(0), SETTINGS, own.drawn_by))
-        )
-        for own in (weights_of(np.ones(count)) for count in (6, 60_000))
-    }
-    assert sizes == {4 * (SETTINGS.steps * SETTINGS.batch + draws_module.SAMPLES)}
+    sizes = set()
+    for count in (6, 60_000):
+        draws, own = Draws(3, SETTINGS), weights_of(np.ones(count)).drawn_by
+        for seed in range(3):
+            draws.add(own, jnp.asarray(seed), own)
+        sizes.add(sum(leaf.nbytes for leaf in jax.tree.leaves((draws.updates, draws.samples))))
+    assert sizes == {3 * 4 * (SETTINGS.steps * SETTINGS.batch + draws_module.SAMPLES)}
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="this system does not set files' room aside")
+def test_a_full_folder_for_temporary_files_is_named(monkeypatch):
+    def refuse(*_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    assert temporary((0,), np.float32).shape == (0,)
+    with pytest.raises(InputError, match=r"no room for a temporary file of 4 MiB .*TMPDIR"):
+        temporary((1 << 20,), np.float32)

@@ -233,3 +233,11 @@ def test_mending_gives_ids_that_nobody_has(tmp_path):
 def test_what_is_said_in_a_wrong_form_is_refused(options, message, without_type_checks):
     with pytest.raises(InputError, match=re.escape(message)):
         load_dataset(pd.DataFrame(log_columns()), **{"columns": COLUMNS, **options})
+
+
+@pytest.mark.parametrize("name", ["served", "truncated"])
+def test_words_that_are_all_missing_are_missing(name):
+    log = log_columns()
+    nothing = pa.array([None] * len(log[name]), pa.string())
+    with pytest.raises(InputError, match=f"column '{name}' is missing"):
+        load_dataset(pa.table({**log, name: nothing}), columns=COLUMNS, ends="recording")

@@ -5,7 +5,7 @@ import pytest
 
 from aetdice import Episode, Episodes, TrainingConfig, lsr
 from aetdice.learning import recipe, setup
-from aetdice.learning.recipe import EFFORTS, FEATURES, FLAT, Effort, Trial, settle
+from aetdice.learning.recipe import EFFORTS, FEATURES, FLAT, MANY, WIDE, Effort, Trial, features_for, settle
 from aetdice.learning.setup import algorithm_for, set_up
 
 SMALL = TrainingConfig().adapted({"network.hidden": (16,)})
@@ -72,6 +72,37 @@ def test_dropout_and_width_are_tried_where_the_effort_has_them(monkeypatch):
     config = TrainingConfig().adapted({"network.observation_fourier": 1, "network.hidden": (16,)})
     assert chosen(striped(1), config).extraction.dropout == 0.1
     assert chosen(striped(1), config).network.hidden == (16,)  # set by hand
+
+
+def observed(*shape: int, whole: bool = False) -> Episodes:
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(6):
+        x = rng.integers(0, 3, (4, *shape)) if whole else rng.normal(size=(4, *shape))
+        episodes.append(Episode(x, np.zeros(3, int), np.ones((3, 1)), False, True))
+    return Episodes.from_list(episodes)
+
+
+@pytest.mark.parametrize(
+    ("data", "many"),
+    [
+        (observed(), False),
+        (observed(whole=True), False),
+        (observed(MANY), False),
+        (observed(MANY + 1), True),
+        (observed(MANY + 1, whole=True), False),
+        (observed(2, MANY // 2 + 1), True),
+    ],
+    ids=["one", "a class", "few", "many", "many classes", "a table"],
+)
+def test_observations_of_many_numbers_get_wide_networks_and_no_sines(monkeypatch, data, many):
+    monkeypatch.setattr(Trial, "fit", lambda self, config, updates, hear: float(updates))
+    config = chosen(data, TrainingConfig())
+    assert config.network.hidden == (WIDE if many else TrainingConfig().network.hidden)
+    assert config.extraction.steps == (1600 if many else 400)
+    tried = features_for(data)
+    assert any("network.observation_fourier" in each for each in tried) == (len(tried) == len(FEATURES))
+    assert chosen(data, SMALL).network.hidden == SMALL.network.hidden
 
 
 def test_more_effort_is_more():

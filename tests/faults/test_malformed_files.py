@@ -148,6 +148,10 @@ CSV = {
         text("a 0 0.5 n 0 1 2 False False", "a 1 0.7 s 1 1 2 maybe True"),
         "line 3: column 'terminated' is 'maybe', not true or false",
     ),
+    "a word below a missing flag": (
+        text("a 0 0.5 n 0 1 2 . .", "a 1 0.7 s 1 1 2 maybe True"),
+        "line 3: column 'terminated' is 'maybe', not true or false",
+    ),
     "a missing flag": (changed(2, "terminated", "."), "line 4: column 'terminated' is missing"),
     "an observation alone in mid-episode": (
         text("a 0 0.5 n . . . . .", *GOOD[1:]),

@@ -51,6 +51,9 @@ def test_every_step_is_drawn_as_often_as_any_other(cut):
     keys = jax.random.split(KEY, 400)
     rows = np.asarray(jax.jit(jax.vmap(lambda key: learner.draw(key, data)[0]))(keys))
     assert rows.shape[1:] == ((16, 1) if cut else (1, 16))
+    if not cut:  # which needs the successor of every step
+        single = aetdice(HORIZON, TINY.adapted({"ablation.time": "augmented"}))
+        assert single.draw(KEY, data)[0].shape == (16, 1)
     np.testing.assert_array_equal(np.diff(rows, axis=2) % data.steps.count, 1)
     counts = np.bincount(rows[:, :, 0].ravel(), minlength=data.steps.count)
     assert scipy.stats.chisquare(counts).pvalue > 1e-4

@@ -128,9 +128,8 @@ class Dice(Algorithm):
         """Windows start anywhere and run round the end of the data, so every step is as likely."""
         config, data = self.setting.config, data.segmented
         batch_key, start_key = jax.random.split(key)
-        length = (
-            1 if data.breaks or data.steps.successors is not None else math.gcd(config.window, config.batch)
-        )
+        alone = data.breaks or data.steps.successors is not None or self.setting.time_augmented
+        length = 1 if alone else math.gcd(config.window, config.batch)
         windows = jax.random.randint(batch_key, (config.batch // length, 1), 0, data.count)
         rows = (windows + jnp.arange(length)[None]) % data.count
         starts = jax.random.randint(start_key, (config.starts,), 0, data.initial.shape[0])

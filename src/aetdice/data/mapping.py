@@ -2,13 +2,17 @@
 
 import contextlib
 import ctypes
+import math
 import mmap
+import os
 import tempfile
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from jaxtyping import Int, Shaped
+
+from aetdice.errors import InputError
 
 BLOCK = 1 << 16
 """Rows that are looked at together."""
@@ -71,6 +75,15 @@ def gather(array: Shaped[np.ndarray, "rows *s"], rows: Int[np.ndarray, " r"]) ->
 
 
 def temporary(shape: tuple[int, ...], dtype: Any) -> Shaped[np.ndarray, "..."]:
-    """An array in a temporary file, which is gone with it."""
+    """An array in a temporary file, which is gone with it; `InputError` where there is no room for it."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
     with tempfile.TemporaryFile() as file:
+        if size and hasattr(os, "posix_fallocate"):  # or writing to it would kill the process
+            try:
+                os.posix_fallocate(file.fileno(), 0, size)
+            except OSError as error:
+                raise InputError(
+                    f"{tempfile.gettempdir()} has no room for a temporary file of {size / 2**20:.0f} MiB "
+                    f"({error.strerror}): make room, or set TMPDIR to another folder"
+                ) from error
         return np.asarray(np.memmap(file, dtype, "w+", shape=shape))

@@ -50,20 +50,25 @@ def within(
     if trial is None:
         return config.adapted({"trainer.effort": "quick"})
     seconds, features = pace(trial, widened(dataset, config)), len(features_for(dataset))
-    costs = {name: seconds * updates_of(effort_for(dataset, name), policies, features) for name in EFFORTS}
-    return fitted(SPENT * 60 * minutes, costs, algorithm, config)
+    efforts = {name: effort_for(dataset, name) for name in EFFORTS}
+    costs = {name: seconds * updates_of(effort, policies, features) for name, effort in efforts.items()}
+    return fitted(SPENT * 60 * minutes, costs, efforts, algorithm, config)
 
 
 def fitted(
-    seconds: float, costs: Mapping[str, float], algorithm: Algorithm, config: TrainingConfig
+    seconds: float,
+    costs: Mapping[str, float],
+    efforts: Mapping[str, Effort],
+    algorithm: Algorithm,
+    config: TrainingConfig,
 ) -> TrainingConfig:
     """The longest effort that costs at most so many seconds; if none does, the shortest, shortened."""
     for name in sorted(costs, key=lambda name: -costs[name]):
         if costs[name] <= seconds:
             return config.adapted({"trainer.effort": name})
     shortest = min(costs, key=lambda name: costs[name])
-    share, effort = seconds / costs[shortest], EFFORTS[shortest]
-    lengths = dict.fromkeys(VALUE_STAGES, effort.values) | {"extraction.steps": effort.lengths[0]}
+    share, effort = seconds / costs[shortest], efforts[shortest]
+    lengths = dict.fromkeys(VALUE_STAGES, effort.values) | {"extraction.steps": effort.lengths[-1]}
     short = {
         name: max(LEAST_UPDATES, round(share * length))
         for name, length in lengths.items()

@@ -32,39 +32,44 @@ class Sample(NamedTuple):
     courses: Int[Array, " samples"] | None
 
 
-class Draws(NamedTuple):
+class Draws:
     """What each policy is shown: its size is that of the updates, whatever that of the data."""
 
-    updates: list[Shown]
-    """Of every policy, by update and place in the batch: in a temporary file."""
-    samples: list[Shown]
-    """Of every policy, to compare it with others."""
+    updates: Any = None
+    """`Shown`, by policy, update and place in the batch: a temporary file for each kind of number."""
     chances: Float[np.ndarray, "policies courses"] | None = None
     """How likely each policy's courses are; None where policies are no mixtures."""
 
+    def __init__(self, policies: int, config: ExtractionConfig) -> None:
+        self.policies, self.config = policies, config
+        self.samples: list[Shown] = []
+        """Of every policy, to compare it with others."""
+
+    def add(self, draw: Draw, seed: Int[Array, ""], plain: Draw) -> None:
+        """What the next policy is shown, plain data until it is warm; and samples of its own."""
+        steps, batch = self.config.steps, self.config.batch
+        warm, policy = round(self.config.warm_up * steps), len(self.samples)
+        for begin, end, of in ((0, warm, plain), (warm, steps, draw)):
+            size = max(1, min(PIECE // batch, end - begin))
+            for place in range(begin, end, size):
+                first = min(place, end - size)  # pieces of one size: each is compiled for
+                part = of(bits_of_policy(seed, jnp.arange(first, first + size), batch))
+                if self.updates is None:
+                    self.updates = jax.tree.map(self._room, part)
+                for whole, piece in zip(jax.tree.leaves(self.updates), jax.tree.leaves(part), strict=True):
+                    whole[policy, first : first + size] = np.asarray(piece)
+                    release(whole)
+        self.samples.append(jax.tree.map(np.asarray, draw(sample_bits(jax.random.key(0), SAMPLES))))
+
+    def _room(self, leaf: Array) -> np.ndarray:
+        return temporary((self.policies, self.config.steps, self.config.batch), leaf.dtype)
+
     def of(self, begin: int, end: int) -> Shown:
         """Of all policies in some updates: policies × updates × batch."""
-        parts = [jax.tree.map(lambda leaf: np.array(leaf[begin:end]), each) for each in self.updates]
+        found: Shown = jax.tree.map(lambda leaf: np.array(leaf[:, begin:end]), self.updates)
         for leaf in jax.tree.leaves(self.updates):
             release(leaf)
-        return jax.tree.map(lambda *leaves: np.stack(leaves), *parts)
-
-
-def drawn(draw: Draw, seed: Int[Array, ""], config: ExtractionConfig, plain: Draw) -> tuple[Shown, Shown]:
-    """What a policy is shown in all updates, plain data until it is warm; and samples of its own."""
-    warm, batch = round(config.warm_up * config.steps), config.batch
-    found: Any = None
-    for begin, end, of in ((0, warm, plain), (warm, config.steps, draw)):
-        size = max(1, min(PIECE // batch, end - begin))
-        for place in range(begin, end, size):
-            first = min(place, end - size)  # pieces of one size: each is compiled for
-            part = of(bits_of_policy(seed, jnp.arange(first, first + size), batch))
-            if found is None:
-                found = jax.tree.map(lambda leaf: temporary((config.steps, batch), leaf.dtype), part)
-            for whole, piece in zip(jax.tree.leaves(found), jax.tree.leaves(part), strict=True):
-                whole[first : first + size] = np.asarray(piece)
-                release(whole)
-    return found, jax.tree.map(np.asarray, draw(sample_bits(jax.random.key(0), SAMPLES)))
+        return found
 
 
 @eqx.filter_jit

@@ -29,13 +29,13 @@ def in_place(function: F) -> F:
 
     @functools.wraps(function)
     def fastest(states: Any, *rest: Any) -> Any:
-        return compiled(not _one_and_wide((states, *rest)))(rest, states)
+        return compiled(not _one_and_wide(states))(rest, states)
 
     return cast(F, fastest)
 
 
-def _one_and_wide(arguments: Any) -> bool:
-    shapes = [leaf.shape for leaf in jax.tree.leaves(arguments) if eqx.is_array(leaf) and leaf.ndim == 3]
+def _one_and_wide(states: Any) -> bool:
+    shapes = [leaf.shape for leaf in jax.tree.leaves(states) if eqx.is_array(leaf) and leaf.ndim == 3]
     return any(members == 1 and min(sizes) > WIDE for members, *sizes in shapes)
 
 

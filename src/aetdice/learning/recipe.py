@@ -5,6 +5,7 @@ ratio-weighted J does not. One thing is chosen after the other, each with short 
 set by hand is kept.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -116,7 +117,7 @@ def widened(dataset: Episodes, config: TrainingConfig) -> TrainingConfig:
 
 
 def _has_many_numbers(dataset: Episodes) -> bool:
-    return dataset.observations.shape[1] > MANY and not has_discrete_observations(dataset)
+    return not has_discrete_observations(dataset) and math.prod(dataset.observations.shape[1:]) > MANY
 
 
 def is_open(name: str, algorithm: Algorithm, config: TrainingConfig) -> bool:

@@ -18,7 +18,7 @@ from aetdice.algorithms.streamed import StoredWeighing, finish_stored, start_sto
 from aetdice.data.device import DeviceData
 from aetdice.data.mapping import return_freed_memory
 from aetdice.data.stored import StoredSteps
-from aetdice.learning.draws import Draw, Draws, Sample, drawn, sample_of
+from aetdice.learning.draws import Draw, Draws, Sample, sample_of
 from aetdice.learning.extraction import behaviour_shares, sample_weights_for, stored_cdf
 from aetdice.learning.population import member, stack, train_policies, train_values
 from aetdice.learning.setup import Setup
@@ -68,22 +68,23 @@ class Source(abc.ABC):
 def extract(source: Source, setup: Setup, values: Any) -> tuple[list[dict[str, Array]], Draws]:
     """Every member's metrics, and what all policies learn from: members are weighed one after the other."""
     plain, plain_chances = source.draw_of(None)
-    metrics, draws, chances = [], [], []
+    metrics, chances, draws = [], [], Draws(len(setup.policy_seeds), setup.config.extraction)
     source.rest()
     for index in range(len(setup.choices)):
         weighing = source.weigh(member(values, index), member(setup.hypers, index))
         metrics.append(weighing.metrics)
         draw, likely = source.draw_of(weighing)
         del weighing
-        draws.append(drawn(draw, setup.policy_seeds[index], setup.config.extraction, plain))
+        draws.add(draw, setup.policy_seeds[index], plain)
         chances.append(likely)
         del draw
     for seed in setup.policy_seeds[len(metrics) :]:
-        draws.append(drawn(plain, seed, setup.config.extraction, plain))
+        draws.add(plain, seed, plain)
         chances.append(plain_chances)
     source.rest()
-    mixed = None if plain_chances is None else np.stack([each for each in chances if each is not None])
-    return metrics, Draws([each for each, _ in draws], [sample for _, sample in draws], mixed)
+    if plain_chances is not None:
+        draws.chances = np.stack([each for each in chances if each is not None])
+    return metrics, draws
 
 
 class Resident(Source):

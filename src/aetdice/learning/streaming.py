@@ -134,7 +134,7 @@ class Reader:
         def update(states: Any, ready: tuple[DeviceData, Shown], now: Int[Array, " updates"]) -> Any:
             return train_policies(states, ready[1], rates, seeds, ready[0], now, config)
 
-        size = self.most_rows // (config.batch * len(draws.updates))
+        size = self.most_rows // (config.batch * draws.policies)
         found: CloningState = self._run(("policies",), read, update, states, steps, size, config.steps)
         return found
 

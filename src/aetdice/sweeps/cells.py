@@ -9,6 +9,7 @@ from aetdice.config import TrainingConfig
 from aetdice.errors import InputError
 from aetdice.learning.inputs import check_settings, set_aside
 from aetdice.learning.population import product
+from aetdice.learning.recipe import widened
 from aetdice.learning.setup import algorithm_for, hyper_of, readable
 from aetdice.objectives import Objective, objective_record
 from aetdice.sweeps.description import GIB, AlgorithmEntry, Description
@@ -69,6 +70,8 @@ class Cell:
         own = {name: axes.get(name, (default,)) for name, default in learner.sweeps.items()}
         choices = product(objective=self.objectives, **own, learning_rate=rates)
         hypers = [hyper_of(choice, learner) for choice in choices]
+        if not any(name in axes for name in learner.sweeps):  # or nothing is chosen from the data
+            config = widened(data.episodes, config)
         memory = memory_of(data.episodes, data.horizon, learner, config, hypers[0])
 
         def taken(part: Axes) -> int:

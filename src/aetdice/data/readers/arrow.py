@@ -135,14 +135,15 @@ def _categories(pa: Any, chunks: Any) -> Column:
     words = encoded.dictionary.to_pylist()
     codes = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
     missing = encoded.is_null().to_numpy(zero_copy_only=False) if encoded.null_count else None
+    if not words:
+        return Column(np.zeros(len(codes)), None, missing)
     parsed = [number_in(word) for word in words]
-    if words and all(number is not None for number in parsed):
+    if all(number is not None for number in parsed):
         return Column(np.array(parsed, float)[codes], None, missing)
     order = sorted(range(len(words)), key=words.__getitem__)
     rank = np.empty(len(words), np.int64)
     rank[order] = np.arange(len(words))
-    values = rank[codes] if words else np.zeros(len(codes), np.int64)
-    return Column(values, tuple(words[i] for i in order), missing)
+    return Column(rank[codes], tuple(words[i] for i in order), missing)
 
 
 def check_category(column: Column, name: str, place: Callable[[int], str], said: bool = False) -> None:

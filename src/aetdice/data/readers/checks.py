@@ -20,7 +20,8 @@ def odd_in(
     table: Table, what: str, column: Column, odd: Bool[np.ndarray, " words"], expected: str
 ) -> InputError:
     """Where the first of the words that are odd stands."""
-    row = int(np.flatnonzero(np.isin(column.values, np.flatnonzero(odd)))[0])
+    there = np.isin(column.values, np.flatnonzero(odd))
+    row = int(np.flatnonzero(there if column.missing is None else there & ~column.missing)[0])
     return InputError(f"{table.row(row)}: {what} is {column.shown(row)}, not {expected}")
 
 
