@@ -51,6 +51,11 @@ def spread_and_alone() -> None:
         found = eqx.filter_jit(over_devices)(update, members, shared)
         assert found["name"] == "a"
         np.testing.assert_array_equal(found["state"], update(*members, *shared)["state"])
+        sums = eqx.filter_jit(over_devices)(
+            lambda state, rate: jnp.sum(state["state"], 1) * rate, members, ()
+        )
+        np.testing.assert_array_equal(sums, 4 * np.arange(count))
+        assert len(sums.devices()) == len(found["state"].devices())
         print(len(found["state"].devices()), end=" ")
 
 

@@ -14,28 +14,29 @@ T = TypeVar("T")
 AXIS = "members"
 
 
-def over_devices(update: Callable[..., T], members: tuple[T, *tuple[Any, ...]], shared: tuple[Any, ...]) -> T:
-    """`update(*members, *shared)`, with the first axis of all `members` split over the devices.
+def over_devices(function: Callable[..., T], members: tuple[Any, ...], shared: tuple[Any, ...]) -> T:
+    """`function(*members, *shared)`, with the first axis of all `members`, and of what it returns, split.
 
-    It returns the first of the members, updated. Where devices do not divide them, copies of the last member
-    fill up; no member sees another, so what it learns does not depend on how many devices there are.
+    Where devices do not divide them, copies of the last member fill up; no member sees another, so what it
+    learns does not depend on how many devices there are.
     """
     own, fixed = eqx.partition(members, eqx.is_array)
     count = jax.tree.leaves(own)[0].shape[0]
     devices = jax.devices()[:count]
     if len(devices) == 1:
-        return update(*members, *shared)
+        return function(*members, *shared)
     common, rest = eqx.partition(shared, eqx.is_array)
 
     def part(own: Any, common: Any) -> Any:
-        return eqx.filter(update(*eqx.combine(own, fixed), *eqx.combine(common, rest)), eqx.is_array)
+        return eqx.filter(function(*eqx.combine(own, fixed), *eqx.combine(common, rest)), eqx.is_array)
 
     filled = jax.tree.map(lambda leaf: _filled(leaf, -count % len(devices)), own)
     split, whole = PartitionSpec(AXIS), PartitionSpec()  # type: ignore[no-untyped-call]
     mesh = Mesh(np.array(devices), (AXIS,))
     spread = jax.shard_map(part, mesh=mesh, in_specs=(split, whole), out_specs=split, check_vma=False)
     found = jax.tree.map(lambda leaf: leaf[:count], spread(filled, common))
-    return eqx.combine(found, eqx.filter(members[0], eqx.is_array, inverse=True))
+    returned = eqx.filter_eval_shape(function, *members, *shared)
+    return eqx.combine(found, eqx.filter(returned, lambda leaf: not isinstance(leaf, jax.ShapeDtypeStruct)))
 
 
 def gather(tree: T) -> T:

@@ -21,7 +21,7 @@ from aetdice.algorithms.cloning import (
 from aetdice.algorithms.optimiser import Moments, cosine, pace
 from aetdice.algorithms.sampling import SampleWeights, Shown, sample_bits
 from aetdice.config import ExtractionConfig
-from aetdice.data.device import DeviceData
+from aetdice.data.device import DeviceData, Recorded
 from aetdice.data.passes import pass_over
 from aetdice.learning.devices import over_devices
 from aetdice.learning.programs import in_place
@@ -147,10 +147,13 @@ def _updated_values(
 def value_metrics(algorithm: Algorithm, states: Any, hypers: Any, data: DeviceData) -> dict[str, Array]:
     """Every member's metrics on a dataset."""
 
-    def metrics(each: tuple[Any, Any]) -> dict[str, Array]:
-        return algorithm.weigh(*each, data).metrics
+    def metrics(states: Any, hypers: Any, algorithm: Algorithm, data: DeviceData) -> dict[str, Array]:
+        def of(each: tuple[Any, Any]) -> dict[str, Array]:
+            return algorithm.weigh(*each, data).metrics
 
-    return _in_turn(metrics, (states, hypers))
+        return _in_turn(of, (states, hypers))
+
+    return over_devices(metrics, (states, hypers), (algorithm, data))
 
 
 @eqx.filter_jit
@@ -213,18 +216,22 @@ def train_policies(
 @eqx.filter_jit
 def fit_of_policies(states: CloningState, data: DeviceData) -> Float[Array, " members"]:
     """E[log π(a|s̃)] of every policy over a dataset."""
-    steps = data.steps
+
+    def fits(states: CloningState, data: DeviceData) -> Float[Array, " members"]:
+        return _in_turn(lambda state: _fit(state.policy, data.steps), states)
+
+    return over_devices(fits, (states,), (data,))
+
+
+def _fit(policy: PolicyNetwork, steps: Recorded) -> Float[Array, ""]:
     mean = jnp.mean(steps.weight)
 
-    def fit(state: CloningState) -> Float[Array, ""]:
-        def look(rows: Int[Array, " block"], counted: Bool[Array, " block"]) -> tuple[Array, None]:
-            batch = steps.take(rows)
-            weight = jnp.where(counted, batch.weight / mean, 0)
-            return -cloning_loss(state.policy, batch, weight) * rows.size, None
+    def look(rows: Int[Array, " block"], counted: Bool[Array, " block"]) -> tuple[Array, None]:
+        batch = steps.take(rows)
+        weight = jnp.where(counted, batch.weight / mean, 0)
+        return -cloning_loss(policy, batch, weight) * rows.size, None
 
-        return pass_over(steps.count, look)[0] / steps.count
-
-    return _in_turn(fit, states)
+    return pass_over(steps.count, look)[0] / steps.count
 
 
 def _in_turn(function: Callable[[Any], T], members: Any) -> T:
