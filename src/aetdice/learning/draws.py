@@ -61,7 +61,7 @@ class Draws:
                     release(whole)
         self.samples.append(jax.tree.map(np.asarray, draw(sample_bits(jax.random.key(0), SAMPLES))))
 
-    def _room(self, leaf: Array) -> np.ndarray:
+    def _room(self, leaf: Array | np.ndarray) -> np.ndarray:
         return temporary((self.policies, self.config.steps, self.config.batch), leaf.dtype)
 
     def of(self, begin: int, end: int) -> Shown:
