@@ -21,11 +21,13 @@ SEEN = frozenset(
         "reach-line-far", "reach-plane-breeze", "reach-plane-few",
         "taxi-13", "maze-14", "resource-gathering-short", "breakable-bottles-short", "random-8", "random-13",
         "random-14", "random-15", "hopper-expert", "swimmer-expert",
+        "taxi-18", "maze-16", "maze-17", "deep-sea-treasure-long", "random-16", "random-18", "reach-plane-wide",
+        "halfcheetah-expert",
     )
 )  # fmt: skip
-"""Problems that were held back until 2026-11-18, the last ten until 2026-11-19, when they were looked at.
+"""Problems that were held back until they were looked at, on 2026-11-18 or 19; since then anybody may.
 
-Since then anybody may. A second set begins with taxi-8, a third one, still held back, with taxi-18.
+The second set begins with taxi-8, the third with taxi-18.
 """
 ALPHAS = {"ESR": 0.0, "BSR 0.5": 0.5, "SER": 1.0}
 
