@@ -40,7 +40,7 @@ tests: install
 test-all: static
 	$(PYTEST)
 
-bench: install  # QUICK=1: four minutes. d3rlpy is measured beside us where it installs
+bench: install  # QUICK=1: two minutes. d3rlpy is measured beside us where it installs
 	-test -e $(PEERS)/.installed || { $(PYTHON) -m venv $(PEERS) && $(PEERS)/bin/python -m pip install --quiet \
 		--extra-index-url https://download.pytorch.org/whl/cpu d3rlpy && touch $(PEERS)/.installed; }
 	$(BIN)/python benchmarks/bench.py --peer $(PEERS)/bin/python $(if $(QUICK),--quick) --out $(RESULT)

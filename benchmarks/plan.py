@@ -31,12 +31,13 @@ def plan(found: dict[str, Any]) -> dict[str, Any]:
     bytes_per_step = together["data_mib"] * 2**20 / together["steps"]
     data_gib = ASSUMED["transitions"] * bytes_per_step / 2**30
     total = ASSUMED["policies"] * ASSUMED["updates_per_policy"]
+    fits = data_gib <= ASSUMED["h200_gib"]
     cases = {
-        "two cores": (together["policy_steps"], ASSUMED["two_cores_usd_per_hour"]),
-        "H200": (ASSUMED["h200_policy_steps"], ASSUMED["h200_usd_per_hour"]),
+        "two cores": (together["policy_steps"], ASSUMED["two_cores_usd_per_hour"], True),
+        "H200": (ASSUMED["h200_policy_steps"], ASSUMED["h200_usd_per_hour"], not fits),
     }
     rows = {}
-    for name, (rate, price) in cases.items():
+    for name, (rate, price, streams) in cases.items():
         hours = total / rate / 3600
         drawn = 2 * together["batch"] * rate * bytes_per_step * 1e-9
         rows[name] = {
@@ -45,14 +46,16 @@ def plan(found: dict[str, Any]) -> dict[str, Any]:
             "machines_for_a_day": -(-hours // ASSUMED["hours"]),
             "usd": round(hours * price),
             "drawn_gbytes_per_second": round(drawn, 3),
-            "bottleneck": "reading rows" if drawn > ASSUMED["disk_gbytes_per_second"] else "matrix products",
+            "bottleneck": "reading rows"
+            if streams and drawn > ASSUMED["disk_gbytes_per_second"]
+            else "updates",
         }
     return {
         "assumed": ASSUMED,
         "policy_steps_in_all": total,
         "bytes_per_transition": round(bytes_per_step, 1),
         "data_gib": round(data_gib),
-        "fits_an_h200": data_gib <= ASSUMED["h200_gib"],
+        "fits_an_h200": fits,
         "machines": rows,
     }
 
