@@ -21,8 +21,8 @@ SEEN = frozenset(
         "reach-line-far", "reach-plane-breeze", "reach-plane-few",
         "taxi-13", "maze-14", "resource-gathering-short", "breakable-bottles-short", "random-8", "random-13",
         "random-14", "random-15", "hopper-expert", "swimmer-expert",
-        "taxi-18", "maze-16", "maze-17", "deep-sea-treasure-long", "random-16", "random-18", "reach-plane-wide",
-        "halfcheetah-expert",
+        "taxi-18", "maze-16", "maze-17", "deep-sea-treasure-long", "random-16", "random-18",
+        "reach-plane-wide", "halfcheetah-expert",
     )
 )  # fmt: skip
 """Problems that were held back until they were looked at, on 2026-11-18 or 19; since then anybody may.
