@@ -65,8 +65,8 @@ class Cell:
         check_settings(data.episodes, config)
         set_aside(data.episodes, config)
         rates = axes.get(LEARNING_RATE, (1e-3,))
-        if min(rates) <= 0:
-            raise InputError(f"learning_rate must be positive, not {min(rates):g}")
+        if wrong := [rate for rate in rates if not 0 < rate < math.inf]:
+            raise InputError(f"learning_rate must be positive, not {wrong[0]:g}")
         own = {name: axes.get(name, (default,)) for name, default in learner.sweeps.items()}
         choices = product(objective=self.objectives, **own, learning_rate=rates)
         hypers = [hyper_of(choice, learner) for choice in choices]
