@@ -17,7 +17,9 @@ from aetdice import InputError, load_run
 from aetdice.cli import main
 from aetdice.progress import listening
 from aetdice.sweeps import read_table
+from aetdice.sweeps.engines.base import Outcome
 from aetdice.sweeps.engines.local import LocalEngine
+from aetdice.sweeps.engines.process import Worker
 from aetdice.sweeps.job import ATTEMPTS, ROWS, finished_jobs, run_job
 from aetdice.sweeps.plan import begin
 from aetdice.sweeps.running import share_done
@@ -150,6 +152,53 @@ def test_a_killed_worker_loses_nothing(tmp_path):
     for one, other in zip(finished_jobs(tmp_path / "cut"), finished_jobs(tmp_path / "whole"), strict=True):
         arrays = [np.load(job / "policy-0.npz") for job in (one, other)]
         assert all(np.array_equal(arrays[0][name], arrays[1][name]) for name in arrays[0].files)
+
+
+def test_a_worker_that_dies_before_it_is_given_a_job_loses_nothing(plan, tmp_path, monkeypatch):
+    """One is killed while it starts, the next while it waits for work."""
+    begin(plan, tmp_path)
+    engine = LocalEngine(tmp_path, workers=1, threads=1)
+    killed = []
+
+    def kill(worker):
+        os.kill(worker.process.pid, signal.SIGKILL)
+        worker.process.wait()
+        killed.append(worker)
+
+    send = Worker.send
+    monkeypatch.setattr(Worker, "send", lambda worker, *given: (kill(worker), send(worker, *given)))
+    try:
+        engine.submit(plan.jobs[0])
+        assert engine.completed(0.0) == []
+        kill(next(iter(engine.working)))
+        ended = []
+        while not ended:
+            ended = engine.completed(1.0)
+    finally:
+        engine.cancel()
+    assert ended == [Outcome(plan.jobs[0], "lost", "its worker ended with signal 9")]
+    assert len(killed) == 2
+
+
+def test_workers_that_cannot_be_started_end_the_sweep(plan, tmp_path, monkeypatch):
+    begin(plan, tmp_path)
+    monkeypatch.setattr("sys.executable", "false")
+    engine = LocalEngine(tmp_path, workers=1, threads=1)
+    with pytest.raises(
+        InputError, match=r"no worker can be started: its worker ended with code 1; see .*log"
+    ):
+        run_on(engine, plan, tmp_path)
+    engine.cancel()
+
+
+def test_a_job_is_done_once_its_rows_are_seen(plan, tmp_path, monkeypatch):
+    """A network file system may show them late; what it never shows is not done."""
+    monkeypatch.setattr("aetdice.sweeps.running.LOOK", 0.01)
+    monkeypatch.setattr("aetdice.sweeps.running.SEEN", 0.05)
+    monkeypatch.setattr("support.sweeps.run_job", lambda job, folder, host: None)
+    swept = run_inline(plan, tmp_path)
+    assert set(swept.failed) == {job.id for job in plan.jobs}
+    assert all(words.endswith("is not seen here") for words in swept.failed.values())
 
 
 def test_estimates_stand_beside_every_member_of_a_log(tmp_path):
