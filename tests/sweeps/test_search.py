@@ -47,9 +47,19 @@ def test_a_search_goes_on_where_it_stopped(found, tmp_path):
     assert lasting(run_inline(plan, tmp_path, losing={1: 1}).rows) == lasting(found[0].rows)
 
 
-def test_a_search_says_what_its_criterion_needs(tmp_path):
-    with pytest.raises(InputError, match="needs episodes that are kept for it"):
-        run_inline(planned(**{**SEARCH, "trials": 1}, criterion="estimate"), tmp_path)
+def test_a_search_says_what_its_criterion_needs_before_anything_is_trained(tmp_path):
+    with pytest.raises(InputError, match="needs episodes of taxi that are kept for it"):
+        planned(**SEARCH, criterion="estimate")
+    log = tmp_path / "log.csv"
+    log.write_text("episode,x,action,r0,r1\n" + "".join(f"{i},0.{i},{i % 2},0.5,1\n" for i in range(8)))
+    with pytest.raises(InputError, match="needs an environment; the log is a log"):
+        planned(**SEARCH, criterion="environment", datasets=[{"data": str(log), "name": "the log"}])
+
+
+def test_a_search_says_how_much_it_will_train():
+    assert planned(**SEARCH, seeds=[0, 1]).remarks == [
+        "a search of 8 members, whose jobs are made as they are drawn"
+    ]
 
 
 def test_both_ends_of_a_range_are_checked_before_anything_is_trained():

@@ -89,16 +89,8 @@ def _worth(jobs: Sequence[Job], found: Found, criterion: str) -> float:
 
 
 def _worth_of(row: Mapping[str, Any], criterion: str) -> float:
-    if criterion == "environment":
-        if row.get("score") is None:
-            raise InputError('criterion "environment" needs an environment; a log has none: use "estimate"')
-        return float(row["score"])
-    if criterion == "estimate":
-        if row.get("estimate_low") is None:
-            raise InputError(
-                'criterion "estimate" needs episodes that are kept for it: set trainer.report in [settings]'
-            )
-        return float(row["estimate_low"])
+    if criterion != "offline":
+        return float(row[{"environment": "score", "estimate": "estimate_low"}[criterion]])
     known = [float(row["diagnostics"][name]) for name in OFFLINE if name in row["diagnostics"]]
     if not known:
         raise InputError(
