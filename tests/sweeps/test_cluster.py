@@ -102,6 +102,20 @@ def test_a_node_that_dies_loses_nothing(cluster, tmp_path):
     )
 
 
+def test_a_node_that_does_not_see_the_folder_says_so(cluster, tmp_path):
+    from aetdice.sweeps.engines.ray import RayEngine
+
+    engine = RayEngine(tmp_path / "elsewhere", cluster.address, threads=1, gpus=0.0)
+    (job,) = planned().jobs
+    try:
+        engine.submit(job)
+        (ended,) = engine.completed(120.0)
+    finally:
+        engine.cancel()
+    assert ended.state == "failed"
+    assert ended.words.endswith("elsewhere: the folder of a sweep must be shared by all machines")
+
+
 def attempts_of(job: Path) -> list[dict]:
     return [json.loads(line) for line in (job / ATTEMPTS).read_text().splitlines()]
 

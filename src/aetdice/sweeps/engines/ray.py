@@ -12,7 +12,7 @@ from typing import Any
 from aetdice.errors import InputError
 from aetdice.sweeps.engines.base import Outcome
 from aetdice.sweeps.engines.process import Worker
-from aetdice.sweeps.jobs import Job, job_from
+from aetdice.sweeps.jobs import Job, check_shared, job_from
 
 _KEPT: dict[tuple[Any, ...], Worker] = {}
 """The worker of this process, which Ray uses for one task after another: one that has compiled is kept."""
@@ -22,14 +22,18 @@ def work(record: str, folder: str, threads: int) -> tuple[str, str]:
     """A task: one job, given as JSON, in a process that ends with this one; its state, and words."""
     import ray
 
+    host = f"{socket.gethostname()}, Ray node {ray.get_runtime_context().get_node_id()[:8]}"
+    try:
+        check_shared(Path(folder), host)
+    except InputError as error:
+        return "failed", str(error)
     kind = folder, threads, os.environ.get("CUDA_VISIBLE_DEVICES")  # a task may be given another GPU
     if kind not in _KEPT:
         _forget()
         _KEPT[kind] = Worker(Path(folder), threads)
         _KEPT[kind].receive()
     worker = _KEPT[kind]
-    node = ray.get_runtime_context().get_node_id()
-    worker.send(job_from(json.loads(record)), f"{socket.gethostname()}, Ray node {node[:8]}")
+    worker.send(job_from(json.loads(record)), host)
     state, words = worker.receive()
     if state == "lost":
         _forget()
