@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from support.sweeps import CLONING, lasting, planned
 
+from aetdice import InputError
 from aetdice.sweeps import read_table
 from aetdice.sweeps.engines.local import LocalEngine
 from aetdice.sweeps.job import ATTEMPTS, finished_jobs
@@ -114,6 +115,13 @@ def test_a_node_that_does_not_see_the_folder_says_so(cluster, tmp_path):
         engine.cancel()
     assert ended.state == "failed"
     assert ended.words.endswith("elsewhere: the folder of a sweep must be shared by all machines")
+
+
+def test_where_no_cluster_is_the_sentence_says_so_at_once(tmp_path):
+    from aetdice.sweeps.engines.ray import RayEngine
+
+    with pytest.raises(InputError, match=r"there is no Ray cluster at 127.0.0.1:1 \(.*refused\): begin one"):
+        RayEngine(tmp_path, "127.0.0.1:1", threads=1, gpus=0.0)
 
 
 def attempts_of(job: Path) -> list[dict]:

@@ -6,6 +6,7 @@ from support.sweeps import CLONING, TAXI
 
 from aetdice import InputError
 from aetdice.sweeps.description import description_from, read_description
+from aetdice.sweeps.plan import begin, plan_of
 from aetdice.sweeps.values import Range, values_of
 
 DICE = {"algorithm": "aetdice", "beta": [0.1, 0.01]}
@@ -94,6 +95,17 @@ def test_paths_are_relative_to_the_file(tmp_path):
     (tmp_path / "sweep.toml").write_text('datasets = ["log.csv"]\nobjectives = ["esr"]\nalgorithms = ["bc"]')
     (dataset,) = read_description(tmp_path / "sweep.toml").datasets
     assert dataset == {"name": "log.csv", "data": str(tmp_path / "log.csv")}
+
+
+def test_the_folder_of_a_sweep_does_not_hide_the_environment_it_is_called_after(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "fair-taxi.toml"
+    file.write_text(
+        'objectives = ["esr"]\nalgorithms = ["bc"]\ndatasets = [{data = "fair-taxi", episodes = 2, horizon = 5}]'
+    )
+    plan = plan_of(read_description(file))
+    begin(plan, file.with_suffix(""))
+    begin(plan_of(read_description(file)), file.with_suffix(""))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Any
 from aetdice.algorithms import ALGORITHMS
 from aetdice.config import TrainingConfig
 from aetdice.config.values import fitted
+from aetdice.datasets import is_data, name_of_environment
 from aetdice.errors import InputError
 from aetdice.evaluation.scores import EPISODES
 from aetdice.sweeps.values import Range, is_value, values_of
@@ -131,15 +132,21 @@ def _datasets(entries: list[Options], folder: Path | None) -> list[Options]:
                 f"not {entry.get('data')!r}. What is in memory has to be saved first"
             )
         data = str(entry["data"])
-        beside = None if folder is None else folder / data
-        path = str(beside.resolve()) if beside is not None and beside.exists() else data
         name = entry.get("name", data)
         if not isinstance(name, str) or not name:
             raise InputError(f"name of a dataset is text, not {name!r}")
-        found.append({**entry, "data": path, "name": name})
+        found.append({**entry, "data": _place(data, folder), "name": name})
     if twice := twice_in([entry["name"] for entry in found]):
         raise InputError(f"two datasets are called {twice!r}: give them a name each")
     return found
+
+
+def _place(data: str, folder: Path | None) -> str:
+    """What is beside the sweep's file, by its whole path; the runs of `fair-taxi.toml` are no data."""
+    beside = None if folder is None else folder / data
+    if beside is None or not beside.exists() or (name_of_environment(data) and not is_data(beside)):
+        return data
+    return str(beside.resolve())
 
 
 def twice_in(names: Sequence[str]) -> str | None:
