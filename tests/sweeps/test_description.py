@@ -100,9 +100,8 @@ def test_paths_are_relative_to_the_file(tmp_path):
 def test_the_folder_of_a_sweep_does_not_hide_the_environment_it_is_called_after(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "fair-taxi.toml"
-    file.write_text(
-        'objectives = ["esr"]\nalgorithms = ["bc"]\ndatasets = [{data = "fair-taxi", episodes = 2, horizon = 5}]'
-    )
+    dataset = '{data = "fair-taxi", episodes = 2, horizon = 5}'
+    file.write_text(f'objectives = ["esr"]\nalgorithms = ["bc"]\ndatasets = [{dataset}]')
     plan = plan_of(read_description(file))
     begin(plan, file.with_suffix(""))
     begin(plan_of(read_description(file)), file.with_suffix(""))
@@ -114,6 +113,7 @@ def test_the_folder_of_a_sweep_does_not_hide_the_environment_it_is_called_after(
         ("seeds = [", "", "sweep.toml: Invalid value"),
         ('sedes = [1]', "", "sweep.toml: a sweep has no 'sedes'; did you mean seeds?"),
         (None, "", "there is no file sweep.toml"),
+        ("a = " + 10_000 * "[", "", "sweep.toml: maximum recursion depth exceeded"),
     ],
 )  # fmt: skip
 def test_command_refuses_in_one_line(tmp_path, monkeypatch, capsys, text, options, message):
@@ -121,3 +121,8 @@ def test_command_refuses_in_one_line(tmp_path, monkeypatch, capsys, text, option
     if text is not None:
         (tmp_path / "sweep.toml").write_text(text)
     assert complaint(capsys, "sweep", "sweep.toml", *options.split()).startswith(message)
+
+
+def test_a_folder_is_no_sweep(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert complaint(capsys, "sweep", ".") == ". cannot be read: Is a directory"

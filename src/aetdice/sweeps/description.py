@@ -81,7 +81,9 @@ def read_description(source: Mapping[str, Any] | Path | str) -> Description:
         return description_from(content, path.parent)
     except FileNotFoundError as error:
         raise InputError(f"there is no file {path}") from error
-    except ValueError as error:  # of the file's text, its TOML or what it says
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # of the file's text, its TOML or what it says
         raise InputError(f"{path}: {error}") from error
 
 

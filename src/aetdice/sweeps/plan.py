@@ -65,7 +65,7 @@ def numbered(jobs: Sequence[Job], first: int = 0) -> list[Job]:
 def begin(plan: Plan, folder: Path) -> None:
     """Write the plan; `InputError` where the folder holds another one."""
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file, not a folder")
+        raise InputError(f"{folder} is a file, not a folder: choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
     described = json.loads(json.dumps(asdict(plan.description), default=str))
     jobs, about = [job.record() for job in plan.jobs], {"format": FORMAT, "digest": plan.digest}
