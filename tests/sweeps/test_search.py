@@ -4,6 +4,8 @@ import pytest
 from support.sweeps import InlineEngine, lasting, planned, run_inline
 
 from aetdice import InputError
+from aetdice.progress import listening
+from aetdice.sweeps.plan import begin
 from aetdice.sweeps.sweeping import run_on
 
 pytest.importorskip("optuna", reason="Optuna is not installed: pip install 'aetdice[search]'")
@@ -37,6 +39,18 @@ def test_every_trial_is_in_the_table_and_one_is_selected(found):
     assert all(1e-4 <= row["learning_rate"] <= 1e-2 for row in rows)
     assert all(row["settings"]["network.hidden"] in ([8], [4]) for row in rows)
     assert sum(row["selected"] for row in rows) == 1
+
+
+def test_what_is_drawn_again_is_not_trained_again(tmp_path):
+    """Four trials of two choices: each is in the table once, and all members are told to be done."""
+    choices = {"algorithm": "bc", "network.hidden": [[8], [4]]}
+    plan, engine, told = planned(**{**SEARCH, "algorithms": [choices]}), InlineEngine(tmp_path), []
+    begin(plan, tmp_path)
+    with listening(lambda stage, step, total, metrics: told.append((stage, step, total))):
+        rows = run_on(engine, plan, tmp_path).rows
+    assert sorted(row["settings"]["network.hidden"] for row in rows) == [[4], [8]]
+    assert sorted(job.partition("-")[0] for job in engine.submitted) == ["000", "001"]
+    assert told[-2:] == [("members", 4, 4), ("% of all work", 100, 100)]
 
 
 def test_a_search_goes_on_where_it_stopped(found, tmp_path):

@@ -39,7 +39,8 @@ def plan_of(description: Description) -> Plan:
     loaded = load_all(description)
     cells, remarks = _cells(loaded, description)
     if description.search is None:
-        jobs = numbered([job for cell in cells for job in cell.jobs(*_grid(cell.entry))])
+        made = (job for cell in cells for job in cell.jobs(*_grid(cell.entry)))
+        jobs = [job.numbered(number) for number, job in enumerate(made)]
     else:
         jobs = []
         for cell in cells:  # what is out of range is refused now, and not by the trial that draws it
@@ -55,11 +56,6 @@ def plan_of(description: Description) -> Plan:
     ]
     remarks += [f"{data.name}: {note}" for data in loaded for note in data.episodes.notes]
     return Plan(description, cells, jobs, remarks, _digest(description, loaded, jobs))
-
-
-def numbered(jobs: Sequence[Job], first: int = 0) -> list[Job]:
-    """With their ids."""
-    return [job.numbered(first + index) for index, job in enumerate(jobs)]
 
 
 def begin(plan: Plan, folder: Path) -> None:

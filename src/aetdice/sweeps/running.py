@@ -39,7 +39,7 @@ class Runner:
         """Until every job is done or has failed."""
         losses: dict[str, int] = {}
         open_jobs = {job.id: job for job in jobs if read_rows(self.folder, job) is None}
-        self.done += sum(job.members for job in jobs if job.id not in open_jobs)
+        self.done += sum(job.members for job in jobs) - sum(job.members for job in open_jobs.values())
         for job in open_jobs.values():
             self.engine.submit(job)
         while open_jobs:

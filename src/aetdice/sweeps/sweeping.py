@@ -74,7 +74,7 @@ def run_on(engine: Engine, plan: Plan, folder: Path) -> Swept:
     runner = Runner(engine, folder, described.retries, members, keeping.write)
 
     def run(jobs: Sequence[Job]) -> None:
-        keeping.jobs += jobs
+        keeping.jobs |= {job.id: job for job in jobs}
         runner.run(jobs)
 
     if sought:
@@ -98,7 +98,7 @@ class Keeping:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.jobs: list[Job] = []
+        self.jobs: dict[str, Job] = {}
         self.found: dict[str, Mapping[str, Any]] = {}
 
     def found_of(self, job: Job) -> Mapping[str, Any] | None:
@@ -109,9 +109,10 @@ class Keeping:
 
     def write(self) -> Rows:
         """All rows there are."""
-        for job in self.jobs:
+        jobs = list(self.jobs.values())
+        for job in jobs:
             self.found_of(job)
-        rows = rows_of(self.found, self.jobs)
+        rows = rows_of(self.found, jobs)
         write_table(arrow_table(rows), self.folder)
         return rows
 
