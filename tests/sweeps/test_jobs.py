@@ -16,7 +16,7 @@ from support.sweeps import CLONING, InlineEngine, lasting, planned, run_inline
 from aetdice import InputError, load_run
 from aetdice.cli import main
 from aetdice.progress import listening
-from aetdice.sweeps import read_table
+from aetdice.sweeps import read_table, sweep
 from aetdice.sweeps.engines.base import Outcome
 from aetdice.sweeps.engines.local import LocalEngine
 from aetdice.sweeps.engines.process import Worker
@@ -225,6 +225,16 @@ def test_the_best_setting_is_selected_across_jobs(folder):
     assert set(PASSING) < set(SCHEMA)
 
 
+def test_in_python_what_is_left_out_is_told(folder):
+    heard = []
+    sweep({**CLONING, **SEEDS}, folder, progress=lambda stage, *_: heard.append(stage))
+    assert not any(stage.startswith("left out") for stage in heard)
+    both = {**CLONING, **SEEDS, "algorithms": ["bc", "fairdice"], "settings": {}}
+    with pytest.raises(InputError, match="holds another sweep"):
+        sweep(both, folder, progress=lambda stage, *_: heard.append(stage))
+    assert any(stage.startswith("left out on taxi: fairdice optimises") for stage in heard)
+
+
 def toml(value):
     """A value as TOML writes it."""
     if isinstance(value, dict):
@@ -284,3 +294,8 @@ def test_a_report_of_a_sweep_shows_all_its_jobs(folder, plan, tmp_path, capsys):
     page = tmp_path / "report.html"
     main(["report", str(folder), "--out", str(page), "--episodes", "5", "--quiet"])
     assert all(job.id in page.read_text() for job in plan.jobs)
+
+
+def test_a_report_of_a_sweep_that_has_only_begun_says_so(plan, tmp_path, capsys):
+    begin(plan, tmp_path)
+    assert complaint(capsys, "report", str(tmp_path)) == f"no job of the sweep in {tmp_path} is done yet"

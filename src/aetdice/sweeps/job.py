@@ -56,7 +56,7 @@ def read_rows(folder: Path, job: Job) -> dict[str, Any] | None:
 
 
 def finished_jobs(folder: Path) -> list[Path]:
-    """The run folders of a sweep's jobs that are done; none where the folder is no sweep's."""
+    """The run folders of a sweep's jobs that are done."""
     return sorted(path.parent for path in (folder / JOBS).glob(f"*/{ROWS}"))
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from aetdice.data.readers.arrow import pyarrow
 from aetdice.errors import InputError
-from aetdice.progress import Progress, listening
+from aetdice.progress import Progress, listening, tell
 from aetdice.report.progress import console_progress
 from aetdice.sweeps.description import read_description
 from aetdice.sweeps.engines import engine_for
@@ -48,6 +48,8 @@ def sweep(
         raise InputError("a sweep that is no file needs a folder: out=…")
     with _shown(progress):
         plan = plan_of(read_description(description))
+        for remark in plan.remarks:
+            tell(remark, 1, 1)
         folder = Path(description).with_suffix("") if out is None else Path(out)
         swept = run_plan(plan, folder, workers=workers, engine=engine, address=address)
     check(swept, folder)
