@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from support.sweeps import CLONING, InlineEngine, lasting, planned, run_inline
 from aetdice import InputError, load_run
 from aetdice.cli import main
 from aetdice.progress import listening
+from aetdice.report.sweeps import sweep_table
+from aetdice.report.terminal import console
 from aetdice.sweeps import read_table, sweep
 from aetdice.sweeps.engines.base import Outcome
 from aetdice.sweeps.engines.local import LocalEngine
@@ -233,6 +236,18 @@ def test_in_python_what_is_left_out_is_told(folder):
     with pytest.raises(InputError, match="holds another sweep"):
         sweep(both, folder, progress=lambda stage, *_: heard.append(stage))
     assert any(stage.startswith("left out on taxi: fairdice optimises") for stage in heard)
+
+
+def test_scores_stand_beside_estimates(folder):
+    """Of datasets with an environment, and of logs, each in its own column."""
+    scored = read_table(folder).to_pylist()[0] | {"settings": {}}
+    estimated = {**scored, "dataset": "log", "score": None, "twin_score": None, "estimate": -1.25}
+    console(printed := StringIO()).print(sweep_table([scored, estimated], "results.parquet"))
+    lines = printed.getvalue().splitlines()
+    heading = next(line for line in lines if "dataset" in line)
+    assert all(word in heading for word in ("score", "twin", "estimate"))
+    assert any("taxi" in line and f"{scored['score']:.4f}" in line for line in lines)
+    assert any("log" in line and "-1.2500" in line for line in lines)
 
 
 def toml(value):

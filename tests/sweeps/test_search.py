@@ -70,6 +70,15 @@ def test_a_search_says_what_its_criterion_needs_before_anything_is_trained(tmp_p
         planned(**SEARCH, criterion="environment", datasets=[{"data": str(log), "name": "the log"}])
 
 
+def test_a_search_with_another_horizon_is_another_search(tmp_path):
+    (tmp_path / "log.csv").write_text("episode,x,action,r0,r1\n0,0.5,0,0.5,1\n1,0.1,1,0.5,2\n")
+    log = {"data": str(tmp_path / "log.csv"), "ends": "shift"}
+    plans = [planned(**SEARCH, datasets=[{**log, "horizon": horizon}]) for horizon in (2, 3)]
+    begin(plans[0], tmp_path / "sweep")
+    with pytest.raises(InputError, match="holds another sweep, different in datasets"):
+        begin(plans[1], tmp_path / "sweep")
+
+
 def test_a_search_says_how_much_it_will_train():
     assert planned(**SEARCH, seeds=[0, 1]).remarks == [
         "a search of 8 members, whose jobs are made as they are drawn"

@@ -20,7 +20,7 @@ from aetdice.sweeps.memory import in_words
 from aetdice.sweeps.values import Range
 
 FORMAT = 1
-REPEATED = ("retries", "gpus")
+INCIDENTAL = ("retries", "gpus")
 """What results do not depend on."""
 
 
@@ -82,7 +82,7 @@ def _check_same(plan: Plan, described: Mapping[str, Any], folder: Path) -> None:
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"{path} is not the plan of a sweep: {error!r}") from error
     if digest != plan.digest:
-        other = [name for name in described if found.get(name) != described[name] and name not in REPEATED]
+        other = [name for name in described if found.get(name) != described[name] and name not in INCIDENTAL]
         words = ", ".join("settings" if name == "config" else name for name in other) or "its data"
         raise InputError(
             f"{folder} holds another sweep, different in {words}: choose another folder, or delete that one"
@@ -127,7 +127,7 @@ def _end(entry: AlgorithmEntry, which: int) -> dict[str, list[Any]]:
 
 def _digest(description: Description, loaded: Sequence[Loaded], jobs: Sequence[Job]) -> str:
     """Of all that results depend on; how often jobs are retried is not among it."""
-    parts = {**asdict(description), **dict.fromkeys((*REPEATED, "datasets"))}
-    data = [[each.name, each.episodes.sha256] for each in loaded]
+    parts = {**asdict(description), **dict.fromkeys((*INCIDENTAL, "datasets"))}
+    data = [[each.name, each.horizon, each.episodes.origin, each.episodes.sha256] for each in loaded]
     content = json.dumps([parts, data, [job.id for job in jobs]], sort_keys=True, default=str)
     return hashlib.sha256(content.encode()).hexdigest()
