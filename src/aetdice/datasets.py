@@ -13,6 +13,7 @@ from aetdice.behaviours.collection import QUALITIES as BODY_QUALITIES
 from aetdice.behaviours.collection import TRAJECTORIES
 from aetdice.data import Columns, Episodes, read_file, read_table
 from aetdice.data.minari import minari_ids
+from aetdice.data.readers import FORMATS
 from aetdice.envs import ENVIRONMENTS, IDS, FiniteEnvironment
 from aetdice.envs.batched import BatchedEnvironment
 from aetdice.envs.dispatch import collect_dispatch
@@ -135,13 +136,18 @@ def _columns(given: Columns | Mapping[str, Any] | None) -> Columns:
 
 
 def name_of_environment(data: str) -> str | None:
-    """The short name of the environment that is meant; a file of the same name goes first."""
-    if Path(data).exists():
+    """The short name of the environment that is meant; a file or store of the same name goes first."""
+    if is_data(Path(data)):
         return None
     try:
         return short_name(data)
     except InputError:
         return None
+
+
+def is_data(path: Path) -> bool:
+    """Whether there is a file, or a folder with data in it: runs, say, may be called as an environment."""
+    return path.is_file() or (path.is_dir() and any(each.recognises(path) for each in FORMATS.values()))
 
 
 def _refuse(what: str, options: Mapping[str, Any], arguments: Mapping[str, Any], *known: str) -> None:

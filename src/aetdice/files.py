@@ -60,13 +60,15 @@ def write_arrays(path: Path, arrays: Mapping[str, Shaped[np.ndarray, "..."]]) ->
 
 
 def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write beside the target and rename: a reader sees the old file or the new one."""
+    """Write beside the target and rename: a reader sees the old file or the new one, a power cut or not."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=".", suffix=path.suffix, dir=path.parent)
     os.close(handle)
     partial = Path(name)
     try:
         write(partial)
+        with partial.open("r+b") as file:
+            os.fsync(file.fileno())  # or the name may reach the disk before the content
         os.chmod(partial, 0o644)
         os.replace(partial, path)
     finally:

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -30,6 +31,7 @@ from aetdice import (
 )
 from aetdice.cli import main
 from aetdice.datasets import environment_of
+from aetdice.files import write_json
 from aetdice.learning.run import Run
 from aetdice.learning.trackers import WeightsAndBiases
 from aetdice.report import progress
@@ -414,3 +416,12 @@ def test_objectives_of_version_0_1_come_with_their_environment(tmp_path):
 def test_linear_objective_of_ones_own_weights_comes_back(tmp_path):
     run = small(objective=lsr((1.0, 3.0)), out=tmp_path / "run")
     assert load_run(tmp_path / "run").selected.objective.name == run.selected.objective.name
+
+
+def test_content_reaches_the_disk_before_the_name(tmp_path, monkeypatch):
+    """The other way round, a power cut leaves an empty file under the name."""
+    reached, replace = [], os.replace
+    monkeypatch.setattr("os.fsync", lambda handle: reached.append("content"))
+    monkeypatch.setattr("os.replace", lambda *paths: (reached.append("name"), replace(*paths)))
+    write_json(tmp_path / "rows.json", {})
+    assert reached == ["content", "name"]

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from support.sweeps import CLONING, lasting, planned
 
+from aetdice import InputError
 from aetdice.sweeps import read_table
 from aetdice.sweeps.engines.local import LocalEngine
 from aetdice.sweeps.job import ATTEMPTS, finished_jobs
@@ -100,6 +101,27 @@ def test_a_node_that_dies_loses_nothing(cluster, tmp_path):
         .drop_columns(["seconds", "host", "attempts"])
         .equals(read_table(here).drop_columns(["seconds", "host", "attempts"]))
     )
+
+
+def test_a_node_that_does_not_see_the_folder_says_so(cluster, tmp_path):
+    from aetdice.sweeps.engines.ray import RayEngine
+
+    engine = RayEngine(tmp_path / "elsewhere", cluster.address, threads=1, gpus=0.0)
+    (job,) = planned().jobs
+    try:
+        engine.submit(job)
+        (ended,) = engine.completed(120.0)
+    finally:
+        engine.cancel()
+    assert ended.state == "failed"
+    assert ended.words.endswith("elsewhere: the folder of a sweep must be shared by all machines")
+
+
+def test_where_no_cluster_is_the_sentence_says_so_at_once(tmp_path):
+    from aetdice.sweeps.engines.ray import RayEngine
+
+    with pytest.raises(InputError, match=r"there is no Ray cluster at 127.0.0.1:1 \(.*refused\): begin one"):
+        RayEngine(tmp_path, "127.0.0.1:1", threads=1, gpus=0.0)
 
 
 def attempts_of(job: Path) -> list[dict]:

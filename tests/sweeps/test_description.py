@@ -6,6 +6,7 @@ from support.sweeps import CLONING, TAXI
 
 from aetdice import InputError
 from aetdice.sweeps.description import description_from, read_description
+from aetdice.sweeps.plan import begin, plan_of
 from aetdice.sweeps.values import Range, values_of
 
 DICE = {"algorithm": "aetdice", "beta": [0.1, 0.01]}
@@ -18,6 +19,11 @@ FAULTS = {
     "data-from-python": ({"datasets": [{"data": [1, 2]}]}, "a dataset of a sweep needs data: a file"),
     "same-name": ({"datasets": [TAXI, TAXI]}, "two datasets are called 'taxi': give them a name each"),
     "algorithm": ({"algorithms": ["aetdyce"]}, "there is no algorithm 'aetdyce'; did you mean aetdice?"),
+    "algorithms-in-one": (
+        {"algorithms": [{"algorithm": ["aetdice", "bc"]}]},
+        "algorithm is one name, not ['aetdice', 'bc']: several are several [[algorithms]]",
+    ),
+    "dataset-name": ({"datasets": [{**TAXI, "name": [1]}]}, "name of a dataset is text, not [1]"),
     "algorithm-twice": ({"algorithms": ["bc", "bc"]}, "bc is there twice: its settings are compared"),
     "foreign-value": ({"algorithms": [{"algorithm": "bc", "beta": 0.1}]}, "bc does not read beta"),
     "unknown-value": ({"algorithms": [{"algorithm": "bc", "gain": 1}]}, "nothing called 'gain' varies"),
@@ -30,12 +36,14 @@ FAULTS = {
     "wrong-type": ({"grid": {"network.hidden": [["wide"]]}}, "network.hidden must be a whole number"),
     "twice": ({"grid": {"learning_rate": [0.1, 0.1]}}, "learning_rate needs at least one value, and"),
     "seeds": ({"seeds": [1, 1]}, "seeds need at least one whole number, each once"),
+    "seed-bits": ({"seeds": [2**31]}, "a seed has 32 bits, 2147483647 at most; not 2147483648"),
     "seed-text": ({"seeds": ["one"]}, "seeds must be a whole number, not 'one'"),
     "members": ({"packing": {"members": 0}}, "members must be at least 1, not 0"),
     "packing": ({"packing": {"momory": 1.0}}, "packing has no 'momory'; did you mean memory?"),
     "memory": ({"packing": {"memory": 0}}, "packing.memory must be positive, not 0"),
     "threads": ({"threads": 0.5}, "threads must be a whole number, not 0.5"),
     "gpus": ({"gpus": -1}, "gpus must be at least 0, not -1"),
+    "gpus-and-a-half": ({"gpus": 1.5}, "gpus are a share of one or a whole number, not 1.5"),
     "effort": ({"effort": "huge"}, "trainer.effort must be quick, standard, thorough"),
     "range-in-a-grid": (
         {"algorithms": [{"algorithm": "aetdice", "beta": {"low": 0.1, "high": 1}}]},
@@ -89,12 +97,23 @@ def test_paths_are_relative_to_the_file(tmp_path):
     assert dataset == {"name": "log.csv", "data": str(tmp_path / "log.csv")}
 
 
+def test_the_folder_of_a_sweep_does_not_hide_the_environment_it_is_called_after(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "fair-taxi.toml"
+    dataset = '{data = "fair-taxi", episodes = 2, horizon = 5}'
+    file.write_text(f'objectives = ["esr"]\nalgorithms = ["bc"]\ndatasets = [{dataset}]')
+    plan = plan_of(read_description(file))
+    begin(plan, file.with_suffix(""))
+    begin(plan_of(read_description(file)), file.with_suffix(""))
+
+
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
         ("seeds = [", "", "sweep.toml: Invalid value"),
         ('sedes = [1]', "", "sweep.toml: a sweep has no 'sedes'; did you mean seeds?"),
         (None, "", "there is no file sweep.toml"),
+        ("a = " + 10_000 * "[", "", "sweep.toml: maximum recursion depth exceeded"),
     ],
 )  # fmt: skip
 def test_command_refuses_in_one_line(tmp_path, monkeypatch, capsys, text, options, message):
@@ -102,3 +121,8 @@ def test_command_refuses_in_one_line(tmp_path, monkeypatch, capsys, text, option
     if text is not None:
         (tmp_path / "sweep.toml").write_text(text)
     assert complaint(capsys, "sweep", "sweep.toml", *options.split()).startswith(message)
+
+
+def test_a_folder_is_no_sweep(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert complaint(capsys, "sweep", ".") == ". cannot be read: Is a directory"

@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,12 @@ from support.sweeps import CLONING, InlineEngine, lasting, planned, run_inline
 from aetdice import InputError, load_run
 from aetdice.cli import main
 from aetdice.progress import listening
-from aetdice.sweeps import read_table
+from aetdice.report.sweeps import sweep_table
+from aetdice.report.terminal import console
+from aetdice.sweeps import read_table, sweep
+from aetdice.sweeps.engines.base import Outcome
 from aetdice.sweeps.engines.local import LocalEngine
+from aetdice.sweeps.engines.process import Worker
 from aetdice.sweeps.job import ATTEMPTS, ROWS, finished_jobs, run_job
 from aetdice.sweeps.plan import begin
 from aetdice.sweeps.running import share_done
@@ -152,6 +157,53 @@ def test_a_killed_worker_loses_nothing(tmp_path):
         assert all(np.array_equal(arrays[0][name], arrays[1][name]) for name in arrays[0].files)
 
 
+def test_a_worker_that_dies_before_it_is_given_a_job_loses_nothing(plan, tmp_path, monkeypatch):
+    """One is killed while it starts, the next while it waits for work."""
+    begin(plan, tmp_path)
+    engine = LocalEngine(tmp_path, workers=1, threads=1)
+    killed = []
+
+    def kill(worker):
+        os.kill(worker.process.pid, signal.SIGKILL)
+        worker.process.wait()
+        killed.append(worker)
+
+    send = Worker.send
+    monkeypatch.setattr(Worker, "send", lambda worker, *given: (kill(worker), send(worker, *given)))
+    try:
+        engine.submit(plan.jobs[0])
+        assert engine.completed(0.0) == []
+        kill(next(iter(engine.working)))
+        ended = []
+        while not ended:
+            ended = engine.completed(1.0)
+    finally:
+        engine.cancel()
+    assert ended == [Outcome(plan.jobs[0], "lost", "its worker ended with signal 9")]
+    assert len(killed) == 2
+
+
+def test_workers_that_cannot_be_started_end_the_sweep(plan, tmp_path, monkeypatch):
+    begin(plan, tmp_path)
+    monkeypatch.setattr("sys.executable", "false")
+    engine = LocalEngine(tmp_path, workers=1, threads=1)
+    with pytest.raises(
+        InputError, match=r"no worker can be started: its worker ended with code 1; see .*log"
+    ):
+        run_on(engine, plan, tmp_path)
+    engine.cancel()
+
+
+def test_a_job_is_done_once_its_rows_are_seen(plan, tmp_path, monkeypatch):
+    """A network file system may show them late; what it never shows is not done."""
+    monkeypatch.setattr("aetdice.sweeps.running.LOOK", 0.01)
+    monkeypatch.setattr("aetdice.sweeps.running.SEEN", 0.05)
+    monkeypatch.setattr("support.sweeps.run_job", lambda job, folder, host: None)
+    swept = run_inline(plan, tmp_path)
+    assert set(swept.failed) == {job.id for job in plan.jobs}
+    assert all(words.endswith("is not seen here") for words in swept.failed.values())
+
+
 def test_estimates_stand_beside_every_member_of_a_log(tmp_path):
     kept = {**CLONING["settings"], "trainer": {"chunk": 20, "report": 0.3}}
     swept = run_inline(planned(**SEEDS, settings=kept), tmp_path)
@@ -174,6 +226,28 @@ def test_the_best_setting_is_selected_across_jobs(folder):
     assert [row["selected"] for row in rows_of(found, jobs)] == [False, True]
     assert arrow_table(rows_of(found, jobs))["beta"].to_pylist() == [0.1, 0.01]
     assert set(PASSING) < set(SCHEMA)
+
+
+def test_in_python_what_is_left_out_is_told(folder):
+    heard = []
+    sweep({**CLONING, **SEEDS}, folder, progress=lambda stage, *_: heard.append(stage))
+    assert not any(stage.startswith("left out") for stage in heard)
+    both = {**CLONING, **SEEDS, "algorithms": ["bc", "fairdice"], "settings": {}}
+    with pytest.raises(InputError, match="holds another sweep"):
+        sweep(both, folder, progress=lambda stage, *_: heard.append(stage))
+    assert any(stage.startswith("left out on taxi: fairdice optimises") for stage in heard)
+
+
+def test_scores_stand_beside_estimates(folder):
+    """Of datasets with an environment, and of logs, each in its own column."""
+    scored = read_table(folder).to_pylist()[0] | {"settings": {}}
+    estimated = {**scored, "dataset": "log", "score": None, "twin_score": None, "estimate": -1.25}
+    console(printed := StringIO()).print(sweep_table([scored, estimated], "results.parquet"))
+    lines = printed.getvalue().splitlines()
+    heading = next(line for line in lines if "dataset" in line)
+    assert all(word in heading for word in ("score", "twin", "estimate"))
+    assert any("taxi" in line and f"{scored['score']:.4f}" in line for line in lines)
+    assert any("log" in line and "-1.2500" in line for line in lines)
 
 
 def toml(value):
@@ -235,3 +309,8 @@ def test_a_report_of_a_sweep_shows_all_its_jobs(folder, plan, tmp_path, capsys):
     page = tmp_path / "report.html"
     main(["report", str(folder), "--out", str(page), "--episodes", "5", "--quiet"])
     assert all(job.id in page.read_text() for job in plan.jobs)
+
+
+def test_a_report_of_a_sweep_that_has_only_begun_says_so(plan, tmp_path, capsys):
+    begin(plan, tmp_path)
+    assert complaint(capsys, "report", str(tmp_path)) == f"no job of the sweep in {tmp_path} is done yet"

@@ -1,12 +1,15 @@
 """From a description to jobs: what is left out, what is trained together, and what is refused."""
 
 import json
+import threading
+import time
 
 import pytest
 from support.sweeps import CLONING, TAXI, planned
 
 from aetdice import InputError
-from aetdice.sweeps.jobs import job_from
+from aetdice.sweeps.jobs import PLAN, job_from
+from aetdice.sweeps.locking import alone
 from aetdice.sweeps.plan import begin
 
 DICE = {"algorithm": "aetdice", "beta": [0.1, 0.01]}
@@ -94,12 +97,17 @@ def test_a_job_survives_json():
         ({"datasets": [{**TAXI, "episods": 3}]}, "dataset taxi: it takes no 'episods'; did you mean epi"),
         ({"datasets": ["no-such"]}, "dataset no-such: there is no environment 'no-such'"),
         ({"datasets": [{**TAXI, "size": 0}]}, "dataset taxi: size must be at least 1, not 0"),
+        ({"datasets": [{**TAXI, "episodes": "many"}]}, "dataset taxi: episodes must be a whole number, not"),
+        ({"datasets": [{**TAXI, "origins": 3}]}, "dataset taxi: one of its options cannot be used"),
         ({"objectives": ["estr"]}, "dataset taxi: unknown objective 'estr'"),
         ({"objectives": [{"objective": "bsr", "alpha": ["half"]}]}, "dataset taxi: alpha of an obj"),
+        ({"objectives": [{"objective": "bsr", "alpha": {"low": 0}}]}, "dataset taxi: alpha of an obj"),
+        ({"objectives": [{"objective": ["esr", "ser"]}]}, "dataset taxi: objective of an objective is text"),
         ({"objectives": ["esr", "esr"]}, "dataset taxi: the objective ESR"),
         ({"objectives": ["ser"], "algorithms": ["esr-iql"], "settings": {}}, "nothing can be"),
         ({"algorithms": [{"algorithm": "aetdice", "beta": 0}], "settings": DUAL}, "beta must be positive"),
         ({"grid": {"learning_rate": [-1]}}, "learning_rate must be positive, not -1"),
+        ({"grid": {"learning_rate": [float("nan")]}}, "learning_rate must be positive, not nan"),
         ({"grid": {"network.components": [2]}}, "network.components is for continuous actions"),
     ],
 )  # fmt: skip
@@ -112,5 +120,47 @@ def test_plan_is_refused(changes, message):
 def test_a_folder_holds_one_sweep(tmp_path):
     begin(planned(), tmp_path)
     begin(planned(retries=7), tmp_path)
-    with pytest.raises(InputError, match="holds another sweep"):
+    with pytest.raises(InputError, match="holds another sweep, different in seeds: choose another"):
         begin(planned(seeds=[1]), tmp_path)
+    with pytest.raises(InputError, match="different in algorithms, settings: choose"):
+        begin(planned(algorithms=[DICE], settings=DUAL), tmp_path)
+
+
+def test_a_folder_knows_that_data_has_changed(tmp_path):
+    log = tmp_path / "log.csv"
+    for last in ("1", "2"):
+        log.write_text(f"episode,x,action,r0,r1\n0,0.5,0,0.5,1\n1,0.1,1,0.5,{last}\n")
+        plan = planned(datasets=[str(log)])
+        if last == "1":
+            begin(plan, tmp_path / "sweep")
+    with pytest.raises(InputError, match="holds another sweep, different in its data"):
+        begin(plan, tmp_path / "sweep")
+
+
+def test_two_sweeps_that_begin_at_once_do_not_share_a_folder(tmp_path):
+    """Each looks and writes alone: exactly one of them gets the folder."""
+    refused = []
+
+    def try_to(plan):
+        try:
+            begin(plan, tmp_path)
+        except InputError as error:
+            refused.append(error)
+
+    with alone(tmp_path):  # both wait here
+        threads = [threading.Thread(target=try_to, args=(planned(seeds=[seed]),)) for seed in range(2)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.1)
+        assert not (tmp_path / PLAN).exists()
+    for thread in threads:
+        thread.join()
+    assert len(refused) == 1
+
+
+def test_remarks_on_data_name_the_dataset(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("episode,x,action,r0,r1\n0,0.5,0,0.5,1\n1,0.1,1,0.5,2\n")
+    remarks = planned(datasets=[{"data": str(log), "name": "mine"}]).remarks
+    assert remarks
+    assert all(remark.startswith("mine: ") for remark in remarks)

@@ -7,8 +7,19 @@ from pathlib import Path
 import tyro
 
 from aetdice.cli.options import Shown
+from aetdice.errors import InputError
 from aetdice.page import write_report
 from aetdice.sweeps.job import finished_jobs
+from aetdice.sweeps.jobs import PLAN
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """A run, or the jobs of a sweep that are done."""
+    if not (folder / PLAN).is_file():
+        return [folder]
+    if found := finished_jobs(folder):
+        return found
+    raise InputError(f"no job of the sweep in {folder} is done yet")
 
 
 @dataclass(frozen=True)
@@ -26,7 +37,7 @@ class ReportCommand:
     shown: Shown = Shown()
 
     def run(self) -> None:
-        runs = [run for folder in self.runs for run in finished_jobs(folder) or [folder]]
+        runs = [run for folder in self.runs for run in runs_in(folder)]
         path = self.out or (self.runs[0] if self.runs else Path()) / "report.html"
         with self.shown.progress() as progress:
             write_report(runs, path, episodes=self.episodes, progress=progress)

@@ -41,13 +41,14 @@ class Sweep:
     def run(self) -> None:
         # This process only plans: an accelerator's memory is for the workers.
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
-        folder = self.out or self.description.with_suffix("")
         with self.shown.progress() as progress, listening(progress):
             plan = plan_of(read_description(self.description))
         self.shown.say(*plan.remarks)
         if self.list:
-            self.shown.answer({"jobs": [job.record() for job in plan.jobs]}, lambda: jobs_table(plan.jobs))
+            record = {"jobs": [job.record() for job in plan.jobs]}
+            self.shown.answer(record, lambda: jobs_table(plan.jobs) if plan.jobs else [])
             return
+        folder = self.out or self.description.with_suffix("")
         with self.shown.progress() as progress, listening(progress):
             swept = run_plan(plan, folder, workers=self.workers, engine=self.engine, address=self.address)
         chosen = [row for row in swept.rows if row["selected"]]

@@ -126,5 +126,5 @@ def _check_alike(gathered: Sequence[Gathered]) -> None:
         if other.names != first.names:
             raise InputError(
                 f"runs of one report share their objectives: {first.name} has {', '.join(first.names)}, "
-                f"{other.name} has {', '.join(other.names)}"
+                f"{other.name} has {', '.join(other.names)}; give those of one kind only"
             )

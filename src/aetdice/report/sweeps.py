@@ -12,6 +12,8 @@ from aetdice.report.fitting import FittingTable
 
 Row = Mapping[str, Any]
 VALUES = ("beta", "expectile", "temperature", "sample_size", "learning_rate")
+MEASURED = {"score": "score", "twin_score": "twin", "estimate": "estimate"}
+"""Columns of numbers, shown where any row has one, and their headings."""
 USUAL = {"learning_rate": 1e-3}
 """What needs no mention."""
 
@@ -19,12 +21,12 @@ USUAL = {"learning_rate": 1e-3}
 def sweep_table(selected: Sequence[Row], written: str) -> Group:
     """Of every dataset, objective and algorithm the selected setting: means over its seeds."""
     table = FittingTable(title="selected, offline", title_justify="left", title_style="bold")
-    estimated = any(row.get("estimate") is not None for row in selected)
-    names = ("estimate",) if estimated else ("score", "twin")
+    measured = [name for name in MEASURED if any(row.get(name) is not None for row in selected)]
+    names = (MEASURED[name] for name in measured)
     for i, name in enumerate(("dataset", "objective", "algorithm", "setting", *names, "trusted")):
         table.add_column(name, justify="right" if i > 3 else "left")
     for rows in _together(selected):
-        means = [_mean(rows, name) for name in (("estimate",) if estimated else ("score", "twin_score"))]
+        means = [_mean(rows, name) for name in measured]
         trusted = f"{sum(row['trusted'] for row in rows)} of {len(rows)}"
         first = rows[0]
         facts = (first["dataset"], first["objective"], first["algorithm"], _setting(first))

@@ -63,10 +63,10 @@ class Cell:
         data, packing = self.data, self.description.packing
         learner = algorithm_for(self.entry.algorithm, data.horizon, config)
         check_settings(data.episodes, config)
-        set_aside(data.episodes, config)
+        self._check_criterion(config)
         rates = axes.get(LEARNING_RATE, (1e-3,))
-        if min(rates) <= 0:
-            raise InputError(f"learning_rate must be positive, not {min(rates):g}")
+        if wrong := [rate for rate in rates if not 0 < rate < math.inf]:
+            raise InputError(f"learning_rate must be positive, not {wrong[0]:g}")
         own = {name: axes.get(name, (default,)) for name, default in learner.sweeps.items()}
         choices = product(objective=self.objectives, **own, learning_rate=rates)
         hypers = [hyper_of(choice, learner) for choice in choices]
@@ -81,6 +81,22 @@ class Cell:
             return members_in(part) <= packing.members and taken(part) <= packing.memory * GIB
 
         return [(part, taken(part)) for part in pack(axes, fits)]
+
+    def _check_criterion(self, config: TrainingConfig) -> None:
+        """`InputError` where a search would not see what it maximises."""
+        _, kept = set_aside(self.data.episodes, config)
+        sought = self.description.search
+        if sought is None or sought.criterion == "offline":
+            return
+        if sought.criterion == "estimate" and kept is None:
+            raise InputError(
+                f'criterion "estimate" needs episodes of {self.data.name} that are kept for it: set '
+                "trainer.report in [settings]"
+            )
+        if sought.criterion == "environment" and "env" not in (self.data.episodes.origin or {}):
+            raise InputError(
+                f'criterion "environment" needs an environment; {self.data.name} is a log: use "estimate"'
+            )
 
     def _job(
         self, part: Axes, own: Sequence[str], varied: Mapping[str, Any], config: TrainingConfig, taken: int

@@ -10,6 +10,7 @@ from typing import Any
 from aetdice.algorithms import ALGORITHMS
 from aetdice.config import TrainingConfig
 from aetdice.config.values import fitted
+from aetdice.datasets import is_data, name_of_environment
 from aetdice.errors import InputError
 from aetdice.evaluation.scores import EPISODES
 from aetdice.sweeps.values import Range, is_value, values_of
@@ -17,6 +18,7 @@ from aetdice.sweeps.values import Range, is_value, values_of
 Options = dict[str, Any]
 CRITERIA = ("offline", "estimate", "environment")
 GIB = 1 << 30
+LARGEST_SEED = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,9 @@ def read_description(source: Mapping[str, Any] | Path | str) -> Description:
         return description_from(content, path.parent)
     except FileNotFoundError as error:
         raise InputError(f"there is no file {path}") from error
-    except ValueError as error:  # of the file's text, its TOML or what it says
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:  # of the file's text, its TOML or what it says
         raise InputError(f"{path}: {error}") from error
 
 
@@ -102,7 +106,7 @@ def description_from(content: Mapping[str, Any], folder: Path | None = None) -> 
         episodes=_whole(content, "episodes", EPISODES, 1),
         packing=_packing(_table(content, "packing")),
         threads=_whole(content, "threads", 1, 1),
-        gpus=_positive("gpus", content.get("gpus", 0.0), zero=True),
+        gpus=_gpus(content.get("gpus", 0.0)),
         retries=_whole(content, "retries", 2, 0),
         search=search,
     )
@@ -130,12 +134,21 @@ def _datasets(entries: list[Options], folder: Path | None) -> list[Options]:
                 f"not {entry.get('data')!r}. What is in memory has to be saved first"
             )
         data = str(entry["data"])
-        beside = None if folder is None else folder / data
-        path = str(beside.resolve()) if beside is not None and beside.exists() else data
-        found.append({**entry, "data": path, "name": str(entry.get("name", data))})
+        name = entry.get("name", data)
+        if not isinstance(name, str) or not name:
+            raise InputError(f"name of a dataset is text, not {name!r}")
+        found.append({**entry, "data": _place(data, folder), "name": name})
     if twice := twice_in([entry["name"] for entry in found]):
         raise InputError(f"two datasets are called {twice!r}: give them a name each")
     return found
+
+
+def _place(data: str, folder: Path | None) -> str:
+    """What is beside the sweep's file, by its whole path; the runs of `fair-taxi.toml` are no data."""
+    beside = None if folder is None else folder / data
+    if beside is None or not beside.exists() or (name_of_environment(data) and not is_data(beside)):
+        return data
+    return str(beside.resolve())
 
 
 def twice_in(names: Sequence[str]) -> str | None:
@@ -146,8 +159,10 @@ def twice_in(names: Sequence[str]) -> str | None:
 def _algorithm(entry: Options, grid: Mapping[str, Any]) -> AlgorithmEntry:
     """With the grid's values that it reads, unless it has its own."""
     name = entry.pop("algorithm", None)
+    if not isinstance(name, str):
+        raise InputError(f"algorithm is one name, not {name!r}: several are several [[algorithms]]")
     if name not in ALGORITHMS:
-        near = difflib.get_close_matches(str(name), ALGORITHMS, 1)
+        near = difflib.get_close_matches(name, ALGORITHMS, 1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(ALGORITHMS)}"
         raise InputError(f"there is no algorithm {name!r}; {hint}")
     for key in entry:
@@ -201,6 +216,8 @@ def _seeds(given: Any) -> list[int]:
     seeds = [fitted("seeds", seed, int) for seed in (given if isinstance(given, list | tuple) else [given])]
     if not seeds or len(set(seeds)) < len(seeds):
         raise InputError(f"seeds need at least one whole number, each once; not {given!r}")
+    if most := [seed for seed in seeds if not -LARGEST_SEED <= seed <= LARGEST_SEED]:
+        raise InputError(f"a seed has 32 bits, {LARGEST_SEED} at most; not {most[0]}")
     return seeds
 
 
@@ -215,6 +232,13 @@ def _positive(name: str, value: Any, *, zero: bool = False) -> float:
     number: float = fitted(name, value, float)
     if not (number >= 0 if zero else number > 0) or number == float("inf"):
         raise InputError(f"{name} must be {'at least 0' if zero else 'positive'}, not {number:g}")
+    return number
+
+
+def _gpus(value: Any) -> float:
+    number = _positive("gpus", value, zero=True)
+    if number > 1 and number != int(number):
+        raise InputError(f"gpus are a share of one or a whole number, not {number:g}")
     return number
 
 

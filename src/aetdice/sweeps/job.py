@@ -1,10 +1,8 @@
 """One job in its folder: what is done is not done again, what was cut off goes on, by one process alone."""
 
-import contextlib
 import json
 import os
 import time
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,23 +19,18 @@ from aetdice.learning.inputs import set_aside
 from aetdice.learning.run import Run, summarise
 from aetdice.learning.training import train
 from aetdice.objectives import objective_from
-from aetdice.sweeps.jobs import JOBS, Job
-from aetdice.sweeps.plan import PLAN
+from aetdice.sweeps.jobs import JOBS, Job, check_shared
+from aetdice.sweeps.locking import alone
 
-ROWS, ATTEMPTS, LOCK = "rows.json", "attempts.jsonl", "lock"
-WAIT = 0.5
-"""Seconds between looks at a lock that another process holds."""
+ROWS, ATTEMPTS = "rows.json", "attempts.jsonl"
 
 
 def run_job(job: Job, folder: Path, host: str) -> None:
     """Train and score a population; afterwards its folder has `rows.json`, written whole and once."""
-    if not (folder / PLAN).is_file():
-        raise InputError(
-            f"{host} does not see {folder}: the folder of a sweep must be shared by all machines"
-        )
+    check_shared(folder, host)
     own = folder / JOBS / job.id
     own.mkdir(parents=True, exist_ok=True)
-    with _alone(own):
+    with alone(own):
         if (own / ROWS).is_file():
             return
         with (own / ATTEMPTS).open("a", encoding="utf-8") as file:
@@ -63,32 +56,17 @@ def read_rows(folder: Path, job: Job) -> dict[str, Any] | None:
 
 
 def finished_jobs(folder: Path) -> list[Path]:
-    """The run folders of a sweep's jobs that are done; none where the folder is no sweep's."""
+    """The run folders of a sweep's jobs that are done."""
     return sorted(path.parent for path in (folder / JOBS).glob(f"*/{ROWS}"))
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Waits for whoever works in the folder; the lock of a process that is gone is free."""
-    try:
-        import fcntl
-    except ImportError:  # pragma: no cover
-        yield  # without file locks, a worker that was given up must really be gone
-        return
-    with (folder / LOCK).open("a") as file:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                time.sleep(WAIT)
-        yield
 
 
 def _rows(job: Job, folder: Path) -> list[dict[str, Any]]:
     dataset = _dataset(json.dumps(job.origin))
     if dataset.sha256 != job.sha256:
-        raise InputError(f"the data of {job.dataset} is not what the sweep was planned with")
+        raise InputError(
+            f"the data of {job.dataset} is not what the sweep was planned with: put it back as it was, or "
+            "sweep it into another folder"
+        )
     run = train(
         dataset,
         [objective_from(entry["record"]) for entry in job.objectives],

@@ -4,10 +4,13 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
-JOBS = "jobs"
-"""The folder of all jobs' folders, in that of a sweep."""
+from aetdice.errors import InputError
+
+PLAN, JOBS = "plan.json", "jobs"
+"""In the folder of a sweep: what is to be done, and the folder of all jobs' folders."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,14 @@ class Job:
         """With a name by its place in the plan and its contents."""
         content = json.dumps({**self.record(), "id": ""}, sort_keys=True).encode()
         return replace(self, id=f"{number:03d}-{hashlib.sha256(content).hexdigest()[:8]}")
+
+
+def check_shared(folder: Path, host: str) -> None:
+    """`InputError` on a machine that does not see the folder of a sweep."""
+    if not (folder / PLAN).is_file():
+        raise InputError(
+            f"{host} does not see {folder}: the folder of a sweep must be shared by all machines"
+        )
 
 
 def job_from(record: Mapping[str, Any]) -> Job:

@@ -3,12 +3,14 @@
 import difflib
 import inspect
 from collections.abc import Sequence
+from numbers import Real
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import numpy as np
 
+from aetdice.config.values import fitted
 from aetdice.data import Episodes
 from aetdice.data.augmentation import check_horizon
 from aetdice.datasets import MAKERS, environment_of, load_dataset, name_of_environment
@@ -20,6 +22,8 @@ from aetdice.sweeps.description import Description, Options, twice_in
 
 OF_FILES = ("columns", "ends", "horizon", "format")
 OF_COLLECTIONS = ("episodes", "seed", "quality")
+WHOLE = ("episodes", "seed", "horizon")
+"""Options of datasets that are whole numbers."""
 
 
 class Loaded(NamedTuple):
@@ -63,7 +67,12 @@ def _shape(objective: Objective) -> object:
 def _load(entry: Options, objectives: Sequence[Options]) -> Loaded:
     options = {key: value for key, value in entry.items() if key not in ("name", "data")}
     _check_options(entry["data"], options)
-    episodes = load_dataset(entry["data"], **options)
+    try:
+        episodes = load_dataset(entry["data"], **options)
+    except InputError:
+        raise
+    except (TypeError, ValueError) as error:  # of environments, which trust whoever makes them
+        raise InputError(f"one of its options cannot be used: {error}") from error
     if episodes.origin is not None and "env" in episodes.origin:
         env = environment_of(episodes.origin)
         horizon = env.horizon
@@ -83,10 +92,9 @@ def _texts(given: Options) -> Options:
     """`InputError` where an option is of another type than all of its kind."""
     for name, value in given.items():
         words = name in ("objective", "utility", "aggregation", "continuation")
-        several = value if isinstance(value, list | tuple) else [value]
-        if not several or any(
-            not isinstance(each, str) if words else isinstance(each, bool | str) for each in several
-        ):
+        kind = str if words else Real
+        several = value if isinstance(value, list | tuple) and not words else [value]
+        if not several or any(isinstance(each, bool) or not isinstance(each, kind) for each in several):
             raise InputError(f"{name} of an objective is {'text' if words else 'a number'}, not {value!r}")
     return given
 
@@ -101,3 +109,5 @@ def _check_options(data: str, options: Options) -> None:
                 f"it takes no {key!r}; "
                 + (f"did you mean {near[0]}?" if near else f"known: {', '.join(own)}")
             )
+        if key in WHOLE:
+            fitted(key, options[key], int)

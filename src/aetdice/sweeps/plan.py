@@ -3,7 +3,7 @@
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,13 +13,15 @@ from aetdice.files import write_json
 from aetdice.learning.setup import algorithm_for, readable
 from aetdice.sweeps.cells import Cell
 from aetdice.sweeps.description import GIB, AlgorithmEntry, Description
-from aetdice.sweeps.jobs import Job
+from aetdice.sweeps.jobs import PLAN, Job
 from aetdice.sweeps.loading import Loaded, forms_of, load_all
+from aetdice.sweeps.locking import alone
 from aetdice.sweeps.memory import in_words
 from aetdice.sweeps.values import Range
 
-PLAN = "plan.json"
 FORMAT = 1
+INCIDENTAL = ("retries", "gpus")
+"""What results do not depend on."""
 
 
 class Plan(NamedTuple):
@@ -37,43 +39,54 @@ def plan_of(description: Description) -> Plan:
     loaded = load_all(description)
     cells, remarks = _cells(loaded, description)
     if description.search is None:
-        jobs = numbered([job for cell in cells for job in cell.jobs(*_grid(cell.entry))])
+        made = (job for cell in cells for job in cell.jobs(*_grid(cell.entry)))
+        jobs = [job.numbered(number) for number, job in enumerate(made)]
     else:
         jobs = []
         for cell in cells:  # what is out of range is refused now, and not by the trial that draws it
             for end in (0, -1):
                 list(cell.jobs(_end(cell.entry, end), description.search.trials))
+        count = description.search.trials * len(cells) * len(description.seeds)
+        remarks.append(f"a search of {count} members, whose jobs are made as they are drawn")
     most = description.packing.memory * GIB
     remarks += [
         f"job {job.id} is a single member and takes about {in_words(job.memory)}, more than packing.memory"
         for job in jobs
         if job.memory > most
     ]
-    remarks += [note for data in loaded for note in data.episodes.notes]
+    remarks += [f"{data.name}: {note}" for data in loaded for note in data.episodes.notes]
     return Plan(description, cells, jobs, remarks, _digest(description, loaded, jobs))
-
-
-def numbered(jobs: Sequence[Job], first: int = 0) -> list[Job]:
-    """With their ids."""
-    return [job.numbered(first + index) for index, job in enumerate(jobs)]
 
 
 def begin(plan: Plan, folder: Path) -> None:
     """Write the plan; `InputError` where the folder holds another one."""
-    path = folder / PLAN
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file, not a folder")
-    if path.is_file():
-        try:
-            found = json.loads(path.read_text(encoding="utf-8"))["digest"]
-        except (ValueError, LookupError, TypeError) as error:
-            raise InputError(f"{path} is not the plan of a sweep: {error!r}") from error
-        if found != plan.digest:
-            raise InputError(f"{folder} holds another sweep: choose another folder, or delete that one")
-        return
-    jobs, about = [job.record() for job in plan.jobs], {"format": FORMAT, "digest": plan.digest}
+        raise InputError(f"{folder} is a file, not a folder: choose another folder")
+    folder.mkdir(parents=True, exist_ok=True)
     described = json.loads(json.dumps(asdict(plan.description), default=str))
-    write_json(path, {**about, "remarks": plan.remarks, "description": described, "jobs": jobs})
+    jobs, about = [job.record() for job in plan.jobs], {"format": FORMAT, "digest": plan.digest}
+    with alone(folder):  # two sweeps may begin at once
+        if (folder / PLAN).is_file():
+            _check_same(plan, described, folder)
+        else:
+            written = {**about, "remarks": plan.remarks, "description": described, "jobs": jobs}
+            write_json(folder / PLAN, written)
+
+
+def _check_same(plan: Plan, described: Mapping[str, Any], folder: Path) -> None:
+    """`InputError` unless the folder's plan is this one; it says in what they differ."""
+    path = folder / PLAN
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        digest, found = content["digest"], dict(content["description"])
+    except (ValueError, LookupError, TypeError) as error:
+        raise InputError(f"{path} is not the plan of a sweep: {error!r}") from error
+    if digest != plan.digest:
+        other = [name for name in described if found.get(name) != described[name] and name not in INCIDENTAL]
+        words = ", ".join("settings" if name == "config" else name for name in other) or "its data"
+        raise InputError(
+            f"{folder} holds another sweep, different in {words}: choose another folder, or delete that one"
+        )
 
 
 def _cells(loaded: Sequence[Loaded], description: Description) -> tuple[list[Cell], list[str]]:
@@ -114,7 +127,7 @@ def _end(entry: AlgorithmEntry, which: int) -> dict[str, list[Any]]:
 
 def _digest(description: Description, loaded: Sequence[Loaded], jobs: Sequence[Job]) -> str:
     """Of all that results depend on; how often jobs are retried is not among it."""
-    parts = {**asdict(description), "retries": None, "gpus": None, "datasets": None}
-    data = [[each.name, each.episodes.sha256] for each in loaded]
+    parts = {**asdict(description), **dict.fromkeys((*INCIDENTAL, "datasets"))}
+    data = [[each.name, each.horizon, each.episodes.origin, each.episodes.sha256] for each in loaded]
     content = json.dumps([parts, data, [job.id for job in jobs]], sort_keys=True, default=str)
     return hashlib.sha256(content.encode()).hexdigest()

@@ -1,5 +1,6 @@
 """Jobs through an engine: lost ones are begun again, finished ones left alone, progress is told."""
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -8,12 +9,14 @@ from aetdice.learning.folder import REQUEST, read_request
 from aetdice.learning.trackers import METRICS
 from aetdice.learning.watching import read_metrics
 from aetdice.progress import tell
-from aetdice.sweeps.engines.base import Engine
+from aetdice.sweeps.engines.base import Engine, Outcome
 from aetdice.sweeps.job import read_rows
 from aetdice.sweeps.jobs import JOBS, Job
 
 LOOK = 1.0
 """Seconds between looks at how far jobs have come."""
+SEEN = 90.0
+"""Seconds in which a network file system shows what another machine has written."""
 PERCENT = 100
 TRAINING = 0.9
 """Of a job; the rest is to score what it has trained."""
@@ -36,13 +39,13 @@ class Runner:
         """Until every job is done or has failed."""
         losses: dict[str, int] = {}
         open_jobs = {job.id: job for job in jobs if read_rows(self.folder, job) is None}
-        self.done += sum(job.members for job in jobs if job.id not in open_jobs)
+        self.done += sum(job.members for job in jobs) - sum(job.members for job in open_jobs.values())
         for job in open_jobs.values():
             self.engine.submit(job)
         while open_jobs:
             self._tell(list(open_jobs.values()))
             ended = self.engine.completed(LOOK)
-            for job, state, words in ended:
+            for job, state, words in map(self._seen, ended):
                 losses[job.id] = losses.get(job.id, 0) + (state == "lost")
                 if state == "lost" and losses[job.id] <= self.retries:
                     self.engine.submit(job)
@@ -55,6 +58,16 @@ class Runner:
             if ended:
                 self.keep()
         self._tell([])
+
+    def _seen(self, outcome: Outcome) -> Outcome:
+        """A job is done once its rows are seen from here, too."""
+        last = time.monotonic() + SEEN
+        while outcome.state == "done" and read_rows(self.folder, outcome.job) is None:
+            if time.monotonic() > last:
+                folder = self.folder / JOBS / outcome.job.id
+                return Outcome(outcome.job, "failed", f"what its worker wrote into {folder} is not seen here")
+            time.sleep(LOOK)
+        return outcome
 
     def _tell(self, under_way: Sequence[Job]) -> None:
         """Members that are done, and of all work the share that their steps are."""

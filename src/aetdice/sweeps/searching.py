@@ -14,7 +14,7 @@ from aetdice.errors import InputError
 from aetdice.sweeps.cells import Cell
 from aetdice.sweeps.description import Search
 from aetdice.sweeps.jobs import Job
-from aetdice.sweeps.plan import Plan, numbered
+from aetdice.sweeps.plan import Plan
 from aetdice.sweeps.values import Range
 
 SAMPLER_SEED = 0
@@ -28,22 +28,26 @@ Found = Callable[[Job], Mapping[str, Any] | None]
 
 
 def search(plan: Plan, sought: Search, run: Callable[[Sequence[Job]], None], found: Found) -> None:
-    """All trials of all cells; the jobs of a batch of each are run together."""
+    """All trials of all cells; the jobs of a batch of each are run together, some perhaps named again."""
     optuna = _optuna()
     studies = [
         optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=SAMPLER_SEED))
         for _ in plan.cells
     ]
     spaces = [_space(optuna, cell) for cell in plan.cells]
-    count = 0
+    made: dict[str, Job] = {}
+
+    def once(job: Job) -> Job:
+        """Values may be drawn again: they are trained once."""
+        return made.setdefault(json.dumps(job.record(), sort_keys=True), job.numbered(len(made)))
+
     for first in range(0, sought.trials, sought.batch):
         asked: list[tuple[Any, Any, list[Job]]] = []
         for cell, study, space in zip(plan.cells, studies, spaces, strict=True):
             for _ in range(min(sought.batch, sought.trials - first)):
                 trial = study.ask(space)
-                jobs = numbered(list(cell.jobs(_drawn(cell, trial.params), sought.trials)), count)
-                count += len(jobs)
-                asked.append((study, trial, jobs))
+                jobs = cell.jobs(_drawn(cell, trial.params), sought.trials)
+                asked.append((study, trial, list(map(once, jobs))))
         run([job for _, _, jobs in asked for job in jobs])
         for study, trial, jobs in asked:
             study.tell(trial, _worth(jobs, found, sought.criterion))
@@ -89,16 +93,8 @@ def _worth(jobs: Sequence[Job], found: Found, criterion: str) -> float:
 
 
 def _worth_of(row: Mapping[str, Any], criterion: str) -> float:
-    if criterion == "environment":
-        if row.get("score") is None:
-            raise InputError('criterion "environment" needs an environment; a log has none: use "estimate"')
-        return float(row["score"])
-    if criterion == "estimate":
-        if row.get("estimate_low") is None:
-            raise InputError(
-                'criterion "estimate" needs episodes that are kept for it: set trainer.report in [settings]'
-            )
-        return float(row["estimate_low"])
+    if criterion != "offline":
+        return float(row[{"environment": "score", "estimate": "estimate_low"}[criterion]])
     known = [float(row["diagnostics"][name]) for name in OFFLINE if name in row["diagnostics"]]
     if not known:
         raise InputError(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from aetdice.data.readers.arrow import pyarrow
 from aetdice.errors import InputError
-from aetdice.progress import Progress, listening
+from aetdice.progress import Progress, listening, tell
 from aetdice.report.progress import console_progress
 from aetdice.sweeps.description import read_description
 from aetdice.sweeps.engines import engine_for
@@ -44,14 +44,15 @@ def sweep(
     as the file; what is done there is not done again. Returns the Arrow table of `results.parquet`, with a
     row per member; `InputError` if a job came to nothing, after all others have been finished.
     """
-    if out is None:
-        if isinstance(description, Mapping):
-            raise InputError("a sweep that is no file needs a folder: out=…")
-        out = Path(description).with_suffix("")
+    if out is None and isinstance(description, Mapping):
+        raise InputError("a sweep that is no file needs a folder: out=…")
     with _shown(progress):
         plan = plan_of(read_description(description))
-        swept = run_plan(plan, Path(out), workers=workers, engine=engine, address=address)
-    check(swept, Path(out))
+        for remark in plan.remarks:
+            tell(remark, 1, 1)
+        folder = Path(description).with_suffix("") if out is None else Path(out)
+        swept = run_plan(plan, folder, workers=workers, engine=engine, address=address)
+    check(swept, folder)
     return arrow_table(swept.rows)
 
 
@@ -75,7 +76,7 @@ def run_on(engine: Engine, plan: Plan, folder: Path) -> Swept:
     runner = Runner(engine, folder, described.retries, members, keeping.write)
 
     def run(jobs: Sequence[Job]) -> None:
-        keeping.jobs += jobs
+        keeping.jobs |= {job.id: job for job in jobs}
         runner.run(jobs)
 
     if sought:
@@ -99,7 +100,7 @@ class Keeping:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.jobs: list[Job] = []
+        self.jobs: dict[str, Job] = {}
         self.found: dict[str, Mapping[str, Any]] = {}
 
     def found_of(self, job: Job) -> Mapping[str, Any] | None:
@@ -110,9 +111,10 @@ class Keeping:
 
     def write(self) -> Rows:
         """All rows there are."""
-        for job in self.jobs:
+        jobs = list(self.jobs.values())
+        for job in jobs:
             self.found_of(job)
-        rows = rows_of(self.found, self.jobs)
+        rows = rows_of(self.found, jobs)
         write_table(arrow_table(rows), self.folder)
         return rows
 

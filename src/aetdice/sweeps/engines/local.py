@@ -13,6 +13,8 @@ from aetdice.sweeps.jobs import Job
 from aetdice.sweeps.worker import READY
 
 CPU = "cpu"
+STARTS = 3
+"""How many workers in a row may be lost before they are ready: one may be killed, all are not."""
 
 
 class LocalEngine:
@@ -25,6 +27,8 @@ class LocalEngine:
         self.most = max(1, cores() // threads) if workers is None else workers
         self.asks = workers is None
         """Whether the first worker still has to say what it computes on."""
+        self.unready = 0
+        """Workers in a row that were lost before they were ready."""
         self.waiting: deque[Job] = deque()
         self.working: dict[Worker, Job | None] = {}
 
@@ -60,12 +64,13 @@ class LocalEngine:
         if answer.state == READY:
             if self.asks and worker.device != CPU:
                 self.most = 1
-            self.asks = False
+            self.asks, self.unready = False, 0
             return None
         if answer.state == "lost":
             worker.stop()
             del self.working[worker]
-            if worker.device is None:
+            self.unready += worker.device is None
+            if self.unready == STARTS:
                 raise InputError(f"no worker can be started: {answer.words}; see {self.folder / LOG}")
             return None if job is None else Outcome(job, "lost", answer.words)
         assert job is not None

@@ -1,5 +1,6 @@
 """A worker in a process of its own, the same on every engine; it ends with whoever started it."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -52,11 +53,9 @@ class Worker:
         """Give it a job."""
         request = {"job": job.record(), "folder": str(self.folder), "host": host}
         assert self.process.stdin is not None
-        try:
+        with contextlib.suppress(BrokenPipeError):  # it is gone; receiving says so
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
             self.process.stdin.flush()
-        except BrokenPipeError:
-            pass  # it is gone; receiving says so
 
     def receive(self) -> Answer:
         """Its next answer; waits for it."""
@@ -77,4 +76,5 @@ class Worker:
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                pipe.close()
+                with contextlib.suppress(BrokenPipeError):  # of a job that it was gone too soon to take
+                    pipe.close()

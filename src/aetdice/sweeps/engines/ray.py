@@ -12,8 +12,10 @@ from typing import Any
 from aetdice.errors import InputError
 from aetdice.sweeps.engines.base import Outcome
 from aetdice.sweeps.engines.process import Worker
-from aetdice.sweeps.jobs import Job, job_from
+from aetdice.sweeps.jobs import Job, check_shared, job_from
 
+KNOCK = 10.0
+"""Seconds in which a cluster answers."""
 _KEPT: dict[tuple[Any, ...], Worker] = {}
 """The worker of this process, which Ray uses for one task after another: one that has compiled is kept."""
 
@@ -22,14 +24,18 @@ def work(record: str, folder: str, threads: int) -> tuple[str, str]:
     """A task: one job, given as JSON, in a process that ends with this one; its state, and words."""
     import ray
 
+    host = f"{socket.gethostname()}, Ray node {ray.get_runtime_context().get_node_id()[:8]}"
+    try:
+        check_shared(Path(folder), host)
+    except InputError as error:
+        return "failed", str(error)
     kind = folder, threads, os.environ.get("CUDA_VISIBLE_DEVICES")  # a task may be given another GPU
     if kind not in _KEPT:
         _forget()
         _KEPT[kind] = Worker(Path(folder), threads)
         _KEPT[kind].receive()
     worker = _KEPT[kind]
-    node = ray.get_runtime_context().get_node_id()
-    worker.send(job_from(json.loads(record)), f"{socket.gethostname()}, Ray node {node[:8]}")
+    worker.send(job_from(json.loads(record)), host)
     state, words = worker.receive()
     if state == "lost":
         _forget()
@@ -50,10 +56,12 @@ class RayEngine:
         if self.begun:
             address = address or "auto"
             try:
+                _knock(address)
                 self.ray.init(address=address, logging_level="ERROR", log_to_driver=False)
-            except (ConnectionError, ValueError, RuntimeError) as error:
+            except (OSError, ValueError, RuntimeError) as error:
                 raise InputError(
-                    f"there is no Ray cluster at {address}: begin one (ray start --head), or give --address"
+                    f"there is no Ray cluster at {address} ({str(error).splitlines()[0]}): begin one (ray "
+                    "start --head), or give its --address"
                 ) from error
         self.task = self.ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=0)(work)
         self.working: dict[Any, Job] = {}
@@ -87,6 +95,13 @@ class RayEngine:
             return Outcome(job, "failed", str(error))
         except errors.RayError as error:
             return Outcome(job, "lost", f"{type(error).__name__}: {str(error).splitlines()[0]}")
+
+
+def _knock(address: str) -> None:
+    """`OSError` where nobody listens at HOST:PORT, of which Ray itself would be sure after minutes only."""
+    host, _, port = address.rpartition(":")
+    if host and "/" not in host and port.isdecimal():
+        socket.create_connection((host, int(port)), KNOCK).close()
 
 
 def _ray() -> Any:
