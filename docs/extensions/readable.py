@@ -1,4 +1,4 @@
-"""What the theme leaves out: names break where a narrow column needs it, and screen readers hear headings' levels."""
+"""What the theme leaves out: where long names may break, and the level of the menu's headings."""
 
 import re
 from typing import Any

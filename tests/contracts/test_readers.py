@@ -186,7 +186,7 @@ def test_columns_come_from_words_toml_and_patterns(tmp_path):
 
 def test_ignored_columns_are_not_read():
     log = table("episode wind taken_at action reward\n0 0.5 2026-01-01 1 2\n0 0.6 2026-01-02 0 2")
-    with pytest.raises(InputError, match="column 'taken_at' holds times .*--columns ignored=taken_at"):
+    with pytest.raises(InputError, match=r"column 'taken_at' holds times .*--columns ignored=taken_at"):
         load_dataset(log)
     found = load_dataset(log, columns={"ignored": "taken_*"})
     assert [column.name for column in found.coding.observations] == ["wind"]
@@ -203,7 +203,7 @@ def test_ignored_columns_are_not_read():
 
 def test_rows_without_an_episode_are_one_only_if_that_is_said():
     log = table("wind action reward\n0.5 1 2\n0.6 0 2")
-    with pytest.raises(InputError, match="there is no column for episode; .* say --columns episode=NAME"):
+    with pytest.raises(InputError, match=r"there is no column for episode; .* say --columns episode=NAME"):
         load_dataset(log)
     assert load_dataset(log, columns={"episode": "-"}).steps == 2
 

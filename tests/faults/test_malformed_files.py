@@ -66,9 +66,9 @@ CSV = {
     "no action": (renamed("action", "x"), "there is no column for actions"),
     "neither reward nor action nor episode": (
         "night,soil,valve,roses\na,dry,on,1\n",
-        "there is no column for rewards and none for actions and none for episode; the columns are night, soil, "
-        "valve, roses: say --columns rewards=NAME,NAME actions=NAME,NAME episode=NAME (episode=- if all rows are "
-        "one episode)",
+        "there is no column for rewards and none for actions and none for episode; the columns are night, "
+        "soil, valve, roses: say --columns rewards=NAME,NAME actions=NAME,NAME episode=NAME (episode=- if "
+        "all rows are one episode)",
     ),
     "nothing that ends an episode": (
         text("0.5 0 1", head="obs action reward"),
@@ -177,11 +177,13 @@ CSV = {
     ),
     "free text": (
         text(*(row.replace("n", f"w{i}") for i, row in enumerate(MANY))),
-        "column 'y' has 400 different words, more than 256: text is not learned from; leave the column out (--columns ignored=y)",
+        "column 'y' has 400 different words, more than 256: text is not learned from; leave the column out "
+        "(--columns ignored=y)",
     ),
     "times": (
         text("a 0 2026-01-01 1 1", head="episode step obs action reward"),
-        "column 'obs' holds times (datetime64[D]): turn them into numbers, or leave the column out (--columns ignored=obs)",
+        "column 'obs' holds times (datetime64[D]): turn them into numbers, or leave the column out "
+        "(--columns ignored=obs)",
     ),
     "decimal commas": (
         text("a;0;1,5;1;1", head="episode;step;obs;action;reward"),

@@ -178,7 +178,7 @@ def _expand(role: str, given: list[str], names: Sequence[str]) -> list[str]:
 
 
 def _check_complete(found: Mapping[str, list[str]], open_: bool, names: Sequence[str]) -> None:
-    """One sentence for all roles without a column; `open_` is whether nobody said how episodes are told apart."""
+    """One sentence for all roles without a column; `open_` is whether nobody named the episode's."""
     missing = [role for role in ("rewards", "actions", "observations") if not found[role]]
     whole = open_ and not any(found[role] for role in ("episode", "terminated", "truncated"))
     missing += ["episode"] if whole else []
