@@ -25,7 +25,7 @@ TOLD: dict[str, Any] = {"members": list, "by_objective": list, "seconds": (int, 
 """What stands in every result."""
 OPTIONAL: dict[str, Any] = {"stages": dict, "split": dict, "chosen": dict}
 """What stands in some, of either."""
-WORDS = {dict: "an object", list: "a list", str: "a word", int: "a whole number", (int, float): "a number"}
+WORDS: dict[Any, str] = {dict: "an object", list: "a list", str: "a word", int: "a whole number", (int, float): "a number"}
 
 
 def check_run(folder: Path, hint: str = "") -> None:
@@ -100,7 +100,7 @@ def _check(content: Any, expected: Mapping[str, Any]) -> None:
         raise ValueError(f"{json.dumps(content)[:40]} stands where an object should")
     if missing := [name for name in expected if name not in content]:
         raise ValueError(f"it has no {missing[0]!r}")
-    for name, kind in (expected | OPTIONAL).items():
+    for name, kind in {**expected, **OPTIONAL}.items():
         if name not in content:
             continue
         if not isinstance(content[name], kind):
