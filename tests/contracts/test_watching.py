@@ -34,7 +34,7 @@ ENDED = {
 def begin(folder: Path, **changes) -> Path:
     """A run that has only just begun."""
     asked = {name: {} for name in ASKED} | {"algorithm": "aetdice", "horizon": 9}
-    asked |= {"objectives": [{"name": "ESR: F = log"}]}
+    asked |= {"objectives": [{"name": "ESR: F = log"}], "dataset": {"origin": None}}
     folder.mkdir(exist_ok=True)
     (folder / "config.json").write_text(json.dumps({**asked, "stages": STAGES, "format": 2, **changes}))
     return folder
