@@ -25,7 +25,13 @@ TOLD: dict[str, Any] = {"members": list, "by_objective": list, "seconds": (int, 
 """What stands in every result."""
 OPTIONAL: dict[str, Any] = {"stages": dict, "split": dict, "chosen": dict}
 """What stands in some, of either."""
-WORDS: dict[Any, str] = {dict: "an object", list: "a list", str: "a word", int: "a whole number", (int, float): "a number"}
+WORDS: dict[Any, str] = {
+    dict: "an object",
+    list: "a list",
+    str: "a word",
+    int: "a whole number",
+    (int, float): "a number",
+}
 
 
 def check_run(folder: Path, hint: str = "") -> None:
