@@ -20,6 +20,8 @@ extensions = [
     "mathml",
     "notebooks",
     "alpha_slider",
+    "enlarge",
+    "readable",
 ]
 exclude_patterns = ["figures", "extensions"]
 

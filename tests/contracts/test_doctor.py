@@ -253,7 +253,8 @@ def test_rewards_that_pay_by_the_step_and_labels_are_noted(tmp_path):
     found = {each.kind: each for each in findings(tmp_path, log, ends="shift") if each.level == "note"}
     assert "every step brings at least 1, so episodes gain by lasting" in found["length"].words
     assert (
-        "has few values (1, 2, 3): if they are labels, say columns categories=z" in found["categorical"].words
+        "has few values (1, 2, 3): if they are labels, say --columns categories=z"
+        in found["categorical"].words
     )
 
 

@@ -194,7 +194,10 @@ def test_doctor_counts_what_is_not_finite_in_arrays(tmp_path):
         tmp_path / "flat.npz", observations=seen[:3], actions=[0, 1, 0], rewards=np.ones(3), done=[0, 0, 1]
     )
     (one,) = examine(tmp_path / "flat.npz").findings
-    assert one.words == "column 'observations_1': 1 values are missing"
+    assert one.words == (
+        "column 'observations_1': 1 values are missing; fill them in, or leave the column out "
+        "(--columns ignored=observations_1)"
+    )
 
 
 def test_doctor_counts_what_is_not_finite_in_minari(tmp_path, monkeypatch):

@@ -184,6 +184,30 @@ def test_columns_come_from_words_toml_and_patterns(tmp_path):
     assert Columns.from_record(full.settled()).guessed(["trip", "speed", "size", "a", "gain"]) == full
 
 
+def test_ignored_columns_are_not_read():
+    log = table("episode wind taken_at action reward\n0 0.5 2026-01-01 1 2\n0 0.6 2026-01-02 0 2")
+    with pytest.raises(InputError, match=r"column 'taken_at' holds times .*--columns ignored=taken_at"):
+        load_dataset(log)
+    found = load_dataset(log, columns={"ignored": "taken_*"})
+    assert [column.name for column in found.coding.observations] == ["wind"]
+    assert "columns not used: taken_at" in found.notes
+    again = Columns(ignored=("taken_at",)).guessed(["wind", "taken_at", "a", "r", "ep"])
+    assert Columns.from_record(again.settled()) == dataclasses.replace(
+        again, step="-", terminated="-", truncated="-", next_observations=("-",)
+    )
+    with pytest.raises(InputError, match="column 'wind' is given as observations and as ignored"):
+        load_dataset(log, columns={"observations": "wind", "ignored": ["wind"]})
+    with pytest.raises(InputError, match=r"there is no column 'rain' \(ignored\)"):
+        load_dataset(log, columns={"ignored": ["rain"]})
+
+
+def test_rows_without_an_episode_are_one_only_if_that_is_said():
+    log = table("wind action reward\n0.5 1 2\n0.6 0 2")
+    with pytest.raises(InputError, match=r"there is no column for episode; .* say --columns episode=NAME"):
+        load_dataset(log)
+    assert load_dataset(log, columns={"episode": "-"}).steps == 2
+
+
 WHOLE = "episode obs action reward\n0 .5 {} 1\n0 .5 {} 1\n0 .1 {} 1"
 
 

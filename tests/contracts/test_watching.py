@@ -25,13 +25,16 @@ ENDED = {
             "trusted": True,
         }
     ],
+    "members": [{}],
     "seconds": 75.0,
+    "versions": {},
 }
 
 
 def begin(folder: Path, **changes) -> Path:
     """A run that has only just begun."""
-    asked = {**dict.fromkeys(ASKED), "algorithm": "aetdice", "objectives": [{"name": "ESR: F = log"}]}
+    asked = {name: {} for name in ASKED} | {"algorithm": "aetdice", "horizon": 9}
+    asked |= {"objectives": [{"name": "ESR: F = log"}], "dataset": {"origin": None}}
     folder.mkdir(exist_ok=True)
     (folder / "config.json").write_text(json.dumps({**asked, "stages": STAGES, "format": 2, **changes}))
     return folder
@@ -141,12 +144,23 @@ FAULTS = {
         lambda folder: folder.joinpath("config.json").unlink(),
         "is not a run: it has no config.json",
     ),
-    "objectives": (lambda folder: begin(folder, objectives=3), "config.json cannot be read"),
-    "stages": (lambda folder: begin(folder, stages=[1, 2]), "config.json cannot be read"),
+    "objectives": (
+        lambda folder: begin(folder, objectives=3),
+        "config.json cannot be read: its 'objectives' is not a list",
+    ),
+    "no objective": (
+        lambda folder: begin(folder, objectives=[]),
+        "config.json cannot be read: its 'objectives' is empty",
+    ),
+    "stages": (
+        lambda folder: begin(folder, stages=[1, 2]),
+        "config.json cannot be read: its 'stages' is not an object",
+    ),
+    "a list": (lambda folder: (folder / "config.json").write_text("[]"), "cannot be read: it is no object"),
     "config": (lambda folder: (folder / "config.json").write_text("{"), "config.json cannot be read"),
     "metrics": (
         lambda folder: (folder / "metrics.jsonl").write_text('{"step": 1}\n'),
-        "metrics.jsonl: line 1 is no line of metrics",
+        "metrics.jsonl: line 1 is no line of metrics: it has no 'stage'",
     ),
     "no-object": (
         lambda folder: (folder / "metrics.jsonl").write_text("[1]\n"),
@@ -157,7 +171,11 @@ FAULTS = {
         "metrics.jsonl cannot be read",
     ),
     "result": (lambda folder: (folder / "result.json").write_text("[]"), "result.json cannot be read"),
-    "half-a-result": (lambda folder: (folder / "result.json").write_text("{}"), "is not the result of a run"),
+    "half-a-result": (
+        lambda folder: (folder / "result.json").write_text("{}"),
+        "is not the result of a run: it has no 'members'",
+    ),
+    "seconds": (lambda folder: end(folder, seconds=None), "of a run: its 'seconds' is not a number"),
 }
 
 
@@ -177,3 +195,12 @@ def test_a_sparkline_rises_with_its_values():
     long = sparkline(np.arange(1000.0).tolist(), 20)
     assert len(long) == 20
     assert list(long) == sorted(long)
+
+
+@pytest.mark.parametrize("command", ["watch", "report", "evaluate"])
+def test_a_folder_of_runs_names_one(folder, capsys, command):
+    said = complaint(capsys, command, str(folder.parent))
+    assert said == f"{folder.parent} is not a run: it has no config.json; a run inside it is {folder}"
+    assert complaint(capsys, command, str(folder / "none")).startswith(
+        f"{folder}/none is not a run: there is no"
+    )

@@ -64,6 +64,16 @@ CSV = {
     "two columns of one name": (renamed("obs_y", "obs_x"), "two columns are called 'obs_x'; rename one"),
     "no reward": (renamed("reward_a", "x").replace("reward_b", "y"), "there is no column for rewards"),
     "no action": (renamed("action", "x"), "there is no column for actions"),
+    "neither reward nor action nor episode": (
+        "night,soil,valve,roses\na,dry,on,1\n",
+        "there is no column for rewards and none for actions and none for episode; the columns are night, "
+        "soil, valve, roses: say --columns rewards=NAME,NAME actions=NAME,NAME episode=NAME (episode=- if "
+        "all rows are one episode)",
+    ),
+    "nothing that ends an episode": (
+        text("0.5 0 1", head="obs action reward"),
+        "there is no column for episode; the columns are obs, action, reward",
+    ),
     "no observation": (
         text("a 0 1 1", head="episode step action reward"),
         "there is no column for observations; the columns are episode, step, action, reward",
@@ -167,11 +177,13 @@ CSV = {
     ),
     "free text": (
         text(*(row.replace("n", f"w{i}") for i, row in enumerate(MANY))),
-        "column 'y' has 400 different words, more than 256: text is not learned from; leave it out",
+        "column 'y' has 400 different words, more than 256: text is not learned from; leave the column out "
+        "(--columns ignored=y)",
     ),
     "times": (
         text("a 0 2026-01-01 1 1", head="episode step obs action reward"),
-        "column 'obs' holds times (datetime64[D]): turn them into numbers, or leave the column out",
+        "column 'obs' holds times (datetime64[D]): turn them into numbers, or leave the column out "
+        "(--columns ignored=obs)",
     ),
     "decimal commas": (
         text("a;0;1,5;1;1", head="episode;step;obs;action;reward"),
@@ -354,7 +366,10 @@ class Evil:
 
 BYTES = {
     "log.csv": (b"episode,obs_\xff,action,reward\n0,1,0,1\n", "the names of its columns are not UTF-8"),
-    "log.tsv": (b"episode\tobs\taction\treward\n0\t1\t\xe9\t1\n", "leave it out, or save text as UTF-8"),
+    "log.tsv": (
+        b"episode\tobs\taction\treward\n0\t1\t\xe9\t1\n",
+        "leave the column out (--columns ignored=action), or save text as UTF-8",
+    ),
     "log.parquet": (b"PAR1 nonsense", "is not a Parquet file"),
     "log.npz": (b"PK nonsense", "is not a whole NPZ file"),
     "log.pkl": (pickle.dumps([Evil()]), "log.pkl"),

@@ -1,4 +1,4 @@
-"""The table of settings as docs/learner.md must show it, read from the source of `aetdice.config`."""
+"""The table of settings as docs/settings.md must show it, read from the source of `aetdice.config`."""
 
 import ast
 import dataclasses

@@ -40,7 +40,7 @@ METRICS = (
     "slack",
     "multiplier",
 )
-"""Of the ratios; docs/learner.md explains each."""
+"""Of the ratios; docs/diagnostics.md explains each."""
 
 
 class Dice(Algorithm):

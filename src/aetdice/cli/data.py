@@ -26,7 +26,8 @@ class LogOptions:
 
     columns: tuple[str, ...] = ()
     """Roles as role=name,name (episode, step, observations, actions, rewards, terminated, truncated,
-    next_observations, categories, numbers; - is none), or one TOML file. Others are guessed by name."""
+    next_observations, categories, numbers, ignored; - is none), or one TOML file. Others are guessed by
+    name."""
     ends: Literal["shift", "recording"] | None = None
     """What truncation before the horizon is: the end of a shift, or a cut recording (default: guessed)."""
 

@@ -35,7 +35,8 @@ OWN_NAME = re.compile(r"(?:obs|observations?|states?|actions?|act|rewards?|rew)[
 class Columns:
     """The columns of a log by role. Roles that are not given are guessed by name; `-` is none.
 
-    `categories` are columns whose numbers are labels, `numbers` those whose whole numbers are not.
+    `categories` are columns whose numbers are labels, `numbers` those whose whole numbers are not; `ignored`
+    columns are not read.
     """
 
     episode: str | None = None
@@ -48,6 +49,7 @@ class Columns:
     truncated: str | None = None
     categories: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> "Columns":
@@ -100,11 +102,16 @@ class Columns:
         if len(set(names)) != len(names):
             twice = next(name for name in names if list(names).count(name) > 1)
             raise InputError(f"two columns are called {twice!r}; rename one")
+        ignored = _expand("ignored", list(self.ignored), names)
+        every, names = names, [name for name in names if name not in ignored]
         found: dict[str, Any] = {}
         for role in PATTERNS:
             given = getattr(self, role)
             if given:
-                found[role] = _expand(role, [given] if isinstance(given, str) else list(given), names)
+                said = [given] if isinstance(given, str) else list(given)
+                if both := [name for name in said if name in ignored]:
+                    raise InputError(f"column {both[0]!r} is given as {role} and as ignored; choose one")
+                found[role] = _expand(role, said, names)
         taken = {name for each in found.values() for name in each}
         for role, pattern in PATTERNS.items():
             if role not in found:
@@ -119,12 +126,7 @@ class Columns:
             found["observations"] = [name for name in rest if name not in following]
             if not self.next_observations:
                 found["next_observations"] = following
-        for role in ("rewards", "actions", "observations"):
-            if not found[role]:
-                raise InputError(
-                    f"there is no column for {role}; the columns are {', '.join(names) or 'none'}: say "
-                    f"columns {role}=NAME,NAME"
-                )
+        _check_complete(found, self.episode is None, every)
         _check_distinct(found)
         found |= {role: _expand(role, list(getattr(self, role)), names) for role in ("categories", "numbers")}
         one = {role: found[role][0] if found[role] else None for role in ONE}
@@ -173,6 +175,22 @@ def _expand(role: str, given: list[str], names: Sequence[str]) -> list[str]:
             raise InputError(f"there is no column {name!r} ({role}); the columns are {', '.join(names)}")
         found += [each for each in matches if each not in found]
     return found
+
+
+def _check_complete(found: Mapping[str, list[str]], open_: bool, names: Sequence[str]) -> None:
+    """One sentence for all roles without a column; `open_` is whether nobody named the episode's."""
+    missing = [role for role in ("rewards", "actions", "observations") if not found[role]]
+    whole = open_ and not any(found[role] for role in ("episode", "terminated", "truncated"))
+    missing += ["episode"] if whole else []
+    if not missing:
+        return
+    words = " and none for ".join(missing)
+    say = " ".join(f"{role}=NAME" if role in ONE else f"{role}=NAME,NAME" for role in missing)
+    one = " (episode=- if all rows are one episode)" if whole else ""
+    raise InputError(
+        f"there is no column for {words}; the columns are {', '.join(names) or 'none'}: say "
+        f"--columns {say}{one}"
+    )
 
 
 def _check_distinct(found: Mapping[str, list[str]]) -> None:

@@ -125,7 +125,7 @@ def _classes(
         if len(found) > MOST_COMBINATIONS:
             raise InputError(
                 f"{recording.source}: actions ({', '.join(names)}) have more than {MOST_COMBINATIONS:,} "
-                f"combinations; say columns numbers={','.join(names)} if they are numbers"
+                f"combinations; say --columns numbers={','.join(names)} if they are numbers"
             )
         pairs = (divmod(code, len(values)) for code in found.tolist())
         entries = [(*entries[before], values[last]) for before, last in pairs]

@@ -1,6 +1,7 @@
 """The folder of a run: what was asked for, metrics and checkpoint between, policies and result at the end."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,34 @@ from aetdice.learning.legacy import converted_request
 
 FORMAT = 2
 REQUEST, RESULT, RETURNS = "config.json", "result.json", "data_returns.npz"
-ASKED = (
-    "dataset", "objectives", "algorithm", "horizon", "sweeps", "learning_rate", "seed", "transform",
-    "settings", "notes",
-)  # fmt: skip
-"""What stands in every request."""
+ANYTHING = object
+ASKED: dict[str, Any] = {
+    "dataset": dict, "objectives": list, "algorithm": str, "horizon": int, "sweeps": dict,
+    "learning_rate": ANYTHING, "seed": ANYTHING, "transform": ANYTHING, "settings": dict, "notes": dict,
+}  # fmt: skip
+"""What stands in every request, and its type."""
+TOLD: dict[str, Any] = {"members": list, "by_objective": list, "seconds": (int, float), "versions": dict}
+"""What stands in every result."""
+OPTIONAL: dict[str, Any] = {"stages": dict, "split": dict, "chosen": dict}
+"""What stands in some, of either."""
+WORDS: dict[Any, str] = {
+    dict: "an object",
+    list: "a list",
+    str: "a word",
+    int: "a whole number",
+    (int, float): "a number",
+}
+
+
+def check_run(folder: Path, hint: str = "") -> None:
+    """`InputError` for what is not the folder of a run, with one that is inside, or else the hint."""
+    if (folder / REQUEST).is_file():
+        return
+    if not folder.exists():
+        raise InputError(f"{folder} is not a run: there is no such folder{hint}")
+    inside = sorted(path.parent for path in folder.glob(f"*/{REQUEST}")) if folder.is_dir() else []
+    hint = f"; a run inside it is {inside[0]}" if inside else hint
+    raise InputError(f"{folder} is not a run: it has no {REQUEST}{hint}")
 
 
 def check_folder(folder: Path) -> None:
@@ -33,16 +57,18 @@ def write_request(folder: Path, request: dict[str, Any]) -> None:
 def read_request(folder: Path) -> dict[str, Any]:
     """What a run was asked for; that of version 0.1 is converted."""
     path = folder / REQUEST
-    if not path.is_file():
-        raise InputError(f"{folder} is not a run: it has no {REQUEST}")
+    check_run(folder)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = _object(path)
         found = content.get("format", 1)
         if found not in (1, FORMAT):
             raise ValueError(f"it has format {found}, this version reads {FORMAT}")
         request: dict[str, Any] = converted_request(content) if found == 1 else content
-        if missing := [name for name in ASKED if name not in request]:
-            raise ValueError(f"it has no {missing[0]!r}")
+        _check(request, ASKED)
+        if not isinstance(request["dataset"].get("origin", 0), dict | None):
+            raise ValueError("its 'dataset' has no 'origin' that is an object")
+        for entry in request["objectives"]:
+            _check(entry, {"name": str})
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     return request
@@ -55,12 +81,38 @@ def read_result(folder: Path) -> dict[str, Any]:
             f"{folder} has no {RESULT}: the run has not ended; continue it with aetdice resume {folder}"
         )
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(content, dict):
-            raise ValueError("it is no object")
+        content = _object(path)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
+    try:
+        _check(content, TOLD)
+        for entry in content["by_objective"]:
+            _check(entry, {})
+    except ValueError as error:
+        raise InputError(f"{path} is not the result of a run: {error}") from error
     return content
+
+
+def _object(path: Path) -> dict[str, Any]:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(content, dict):
+        raise ValueError("it is no object")
+    return content
+
+
+def _check(content: Any, expected: Mapping[str, Any]) -> None:
+    """`ValueError` for what is missing, empty or of another type."""
+    if not isinstance(content, dict):
+        raise ValueError(f"{json.dumps(content)[:40]} stands where an object should")
+    if missing := [name for name in expected if name not in content]:
+        raise ValueError(f"it has no {missing[0]!r}")
+    for name, kind in {**expected, **OPTIONAL}.items():
+        if name not in content:
+            continue
+        if not isinstance(content[name], kind):
+            raise ValueError(f"its {name!r} is not {WORDS[kind]}")
+        if kind is list and not content[name]:
+            raise ValueError(f"its {name!r} is empty")
 
 
 def policy_file(folder: Path, kind: str, index: int) -> Path:

@@ -60,7 +60,7 @@ def _objectives(request: Mapping[str, Any], given: Objective | Sequence[Objectiv
     """The objectives of a run: from their records, or as given."""
     asked = request["objectives"]
     if given is None:
-        lost = [entry["name"] for entry in asked if entry["record"] is None]
+        lost = [entry["name"] for entry in asked if entry.get("record") is None]
         if lost:
             raise InputError(
                 f"the run was trained for {lost[0]!r}, made of Python functions: pass objective=…"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from aetdice.errors import InputError
-from aetdice.learning.folder import REQUEST, RESULT, read_request, read_result
+from aetdice.learning.folder import REQUEST, RESULT, check_run, read_request, read_result
 from aetdice.learning.trackers import METRICS
 
 NOT_METRICS = ("stage", "step", "seconds")
@@ -63,16 +63,13 @@ class RunState:
 
 def watch_run(folder: Path, now: float | None = None) -> RunState:
     """The present state of a run's folder; `InputError` where it is none."""
-    if not (folder / REQUEST).is_file():
-        raise InputError(
-            f"{folder} is not a run: it has no {REQUEST}; a training writes it once its settings are chosen"
-        )
+    check_run(folder, "; a training writes it once its settings are chosen")
     request = read_request(folder)
+    objectives = [str(entry["name"]) for entry in request["objectives"]]
     try:
-        objectives = [str(entry["name"]) for entry in request["objectives"]]
         totals = {name: int(total) for name, total in request.get("stages", {}).items() if total}
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{folder / REQUEST} cannot be read: {error!r}") from error
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{folder / REQUEST} cannot be read: {error}") from error
     rows = read_metrics(folder / METRICS)
     steps = {row["stage"]: row["step"] for row in rows}
     stage = rows[-1]["stage"] if rows else None
@@ -111,10 +108,14 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(whole.splitlines(), start=1):
         try:
             row = json.loads(line)
+            if not isinstance(row, dict):
+                raise ValueError("it is no object")
+            if lost := [name for name in NOT_METRICS if name not in row]:
+                raise ValueError(f"it has no {lost[0]!r}")
             known = {"stage": str(row["stage"]), "step": int(row["step"]), "seconds": float(row["seconds"])}
             rows.append({**row, **known})
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise InputError(f"{path}: line {number} is no line of metrics: {error!r}") from error
+        except (ValueError, TypeError, RecursionError) as error:
+            raise InputError(f"{path}: line {number} is no line of metrics: {error}") from error
     return rows
 
 
@@ -127,8 +128,8 @@ def _ending(folder: Path) -> dict[str, Any]:
             for one in found["by_objective"]
         ]
         return {"by_objective": each, "seconds": found["seconds"]}
-    except (LookupError, TypeError) as error:
-        raise InputError(f"{folder / RESULT} is not the result of a run: {error!r}") from error
+    except LookupError as error:
+        raise InputError(f"{folder / RESULT} is not the result of a run: it has no {error}") from error
 
 
 def _recent(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 
 from aetdice.data.columns import Columns
 from aetdice.data.doctor.findings import Finding
-from aetdice.data.readers.arrow import Table
+from aetdice.data.readers.arrow import Table, leaving
 from aetdice.data.readers.checks import missing_in
 from aetdice.errors import InputError
 
@@ -97,9 +97,9 @@ def _gaps(table: Table, columns: Columns) -> list[Finding]:
             gap = gap & ~closing
         if gap is not None and gap.any():
             row, count = int(np.flatnonzero(gap)[0]), int(gap.sum())
-            found.append(
-                _at(table, columns, row, "missing", f"column {name!r}: {count:,} values are missing", count)
-            )
+            words = f"column {name!r}: {count:,} values are missing"
+            words += f"; fill them in, or {leaving(name)}" if name in columns.observations else ""
+            found.append(_at(table, columns, row, "missing", words, count))
         if column.values.dtype.kind == "f":
             infinite = np.isinf(column.values)
             if infinite.any():

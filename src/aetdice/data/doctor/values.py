@@ -125,7 +125,7 @@ def _odd(episodes: Episodes, column: Numbers, where: str) -> list[Finding]:
         and len(distinct) <= FEW < len(sample) // FEW
     ):
         shown = listed([f"{value:g}" for value in distinct])
-        words = f"has few values ({shown}): if they are labels, say columns categories={column.name}"
+        words = f"has few values ({shown}): if they are labels, say --columns categories={column.name}"
         return [Finding("categorical", "note", where, words)]
     return []
 

@@ -13,7 +13,6 @@ from aetdice.errors import InputError
 
 MOST_CATEGORIES = 256
 NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
-KEEP = "columns observations=NAME,NAME keeps the others"
 
 
 class Table(NamedTuple):
@@ -35,7 +34,7 @@ class Table(NamedTuple):
         if column.values.dtype.kind in "mM":
             raise InputError(
                 f"{self.source}: column {name!r} holds times ({column.values.dtype}): turn them into "
-                "numbers, or leave the column out"
+                f"numbers, or {leaving(name)}"
             )
         return column
 
@@ -97,7 +96,7 @@ def column_from(chunks: Any, name: str, source: str) -> Column:
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _times(pa, chunks)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        raise InputError(f"{source}: column {name!r} {_advice(pa, kind)}")
+        raise InputError(f"{source}: column {name!r} {_advice(pa, kind, name)}")
     dtype = np.dtype(bool) if pa.types.is_boolean(kind) else np.dtype(kind.to_pandas_dtype())
     missing = None
     if chunks.null_count:
@@ -111,16 +110,22 @@ def column_from(chunks: Any, name: str, source: str) -> Column:
     return Column(values, None, missing)
 
 
-def _advice(pa: Any, kind: Any) -> str:
+def leaving(name: str) -> str:
+    """How to do without a column."""
+    return f"leave the column out (--columns ignored={name})"
+
+
+def _advice(pa: Any, kind: Any, name: str) -> str:
     if pa.types.is_nested(kind):
-        return "holds lists (an image, perhaps): give every number a column of its own, or leave it out"
+        return f"holds lists (an image, perhaps): give every number a column of its own, or {leaving(name)}"
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return (
-            "holds bytes (an image, perhaps), which are not learned from: leave it out, or save text as UTF-8"
+            f"holds bytes (an image, perhaps), which are not learned from: {leaving(name)}, or save text as "
+            "UTF-8"
         )
     if pa.types.is_temporal(kind):
-        return f"holds times ({kind}): turn them into numbers, or leave the column out ({KEEP})"
-    return f"is of type {kind}, which is neither a number nor a category: leave it out"
+        return f"holds times ({kind}): turn them into numbers, or {leaving(name)}"
+    return f"is of type {kind}, which is neither a number nor a category: {leaving(name)}"
 
 
 def _times(pa: Any, chunks: Any) -> Column:
@@ -156,19 +161,19 @@ def check_category(column: Column, name: str, place: Callable[[int], str], said:
     if commas and not said and all(NUMBER.fullmatch(str(word)) for word in words):
         raise InputError(
             f"{place(0)}: column {name!r} holds numbers with commas ({listed(words)}): write them with a "
-            f"point; if they are labels, say columns categories={name}"
+            f"point; if they are labels, say --columns categories={name}"
         )
     odd = [index for index, word in enumerate(words) if number_in(str(word)) is None]
     row = int(np.flatnonzero(np.isin(column.values, odd))[0]) if odd else 0
     if len(words) >= 4 and len(odd) <= len(words) / 2:
         raise InputError(
             f"{place(row)}: column {name!r} holds numbers, but here {words[int(column.values[row])]!r}; "
-            "correct it, or leave the column out"
+            f"correct it, or {leaving(name)}"
         )
     if len(words) > MOST_CATEGORIES:
         raise InputError(
             f"{place(0)}: column {name!r} has {len(words)} different words, more than "
-            f"{MOST_CATEGORIES}: text is not learned from; leave it out ({KEEP})"
+            f"{MOST_CATEGORIES}: text is not learned from; {leaving(name)}"
         )
 
 
