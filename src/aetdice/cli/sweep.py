@@ -45,8 +45,8 @@ class Sweep:
             plan = plan_of(read_description(self.description))
         self.shown.say(*plan.remarks)
         if self.list:
-            record = {"jobs": [job.record() for job in plan.jobs]}
-            self.shown.answer(record, lambda: jobs_table(plan.jobs) if plan.jobs else [])
+            planned = {"jobs": [job.record() for job in plan.jobs]}
+            self.shown.answer(planned, lambda: jobs_table(plan.jobs) if plan.jobs else [])
             return
         folder = self.out or self.description.with_suffix("")
         with self.shown.progress() as progress, listening(progress):

@@ -11,17 +11,26 @@ import numpy as np
 
 
 def in_float64(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function for float64: NumPy arrays (and modules) in, NumPy arrays out.
+    """Compile a function for float64, on the host: NumPy arrays (and modules) in, NumPy arrays out.
 
-    Modules given as arguments, or as the function itself (`eqx.filter_vmap(module)` too), are
-    compiled once for all values of their parameters.
+    An accelerator is slow at it, and its memory is for data in float32. Modules given as arguments, or as
+    the function itself (`eqx.filter_vmap(module)` too), are compiled once for all values of their parameters.
     """
     return functools.partial(_evaluate, function)
 
 
 def _evaluate(function: Callable[..., Any], *arguments: Any) -> Any:
-    with jax.enable_x64(True):
+    with jax.enable_x64(True), jax.default_device(_host()):
         return jax.tree.map(np.asarray, _call(function, tuple(map(_promote, arguments))))
+
+
+@functools.cache
+def _host() -> jax.Device | None:
+    """None, which is any device, where JAX was told to leave the host alone."""
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:
+        return None
 
 
 @eqx.filter_jit

@@ -46,8 +46,8 @@ def search(plan: Plan, sought: Search, run: Callable[[Sequence[Job]], None], fou
         for cell, study, space in zip(plan.cells, studies, spaces, strict=True):
             for _ in range(min(sought.batch, sought.trials - first)):
                 trial = study.ask(space)
-                jobs = cell.jobs(_drawn(cell, trial.params), sought.trials)
-                asked.append((study, trial, list(map(once, jobs))))
+                drawn = cell.jobs(_drawn(cell, trial.params), sought.trials)
+                asked.append((study, trial, list(map(once, drawn))))
         run([job for _, _, jobs in asked for job in jobs])
         for study, trial, jobs in asked:
             study.tell(trial, _worth(jobs, found, sought.criterion))

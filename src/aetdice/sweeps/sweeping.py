@@ -44,15 +44,16 @@ def sweep(
     as the file; what is done there is not done again. Returns the Arrow table of `results.parquet`, with a
     row per member; `InputError` if a job came to nothing, after all others have been finished.
     """
-    if out is None and isinstance(description, Mapping):
-        raise InputError("a sweep that is no file needs a folder: out=…")
+    if out is None:
+        if isinstance(description, Mapping):
+            raise InputError("a sweep that is no file needs a folder: out=…")
+        out = Path(description).with_suffix("")
     with _shown(progress):
         plan = plan_of(read_description(description))
         for remark in plan.remarks:
             tell(remark, 1, 1)
-        folder = Path(description).with_suffix("") if out is None else Path(out)
-        swept = run_plan(plan, folder, workers=workers, engine=engine, address=address)
-    check(swept, folder)
+        swept = run_plan(plan, Path(out), workers=workers, engine=engine, address=address)
+    check(swept, Path(out))
     return arrow_table(swept.rows)
 
 
