@@ -56,6 +56,14 @@ def test_arguments_are_refused(change, message):
         tiny_run(**change)
 
 
+@pytest.mark.trains
+@pytest.mark.parametrize(("algorithm", "metric"), [("aetdice", "claimed value"), ("bc", "log likelihood")])
+def test_who_has_diverged_is_named(algorithm, metric):
+    with refused(f"the {metric} of the member with objective BSR[alpha=0.5]") as found:
+        tiny_run(algorithm=algorithm, learning_rate=[1e-3, 1e30], seed=[3])
+    assert "learning_rate 1e+30, seed 3 is no longer finite" in str(found.value)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [

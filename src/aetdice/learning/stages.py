@@ -158,7 +158,9 @@ def _value_stage(
         with jax.default_matmul_precision(setup.config.trainer.precision):
             values = source.train_values(state.values, steps)
         metrics = jax.tree.map(np.asarray, value_metrics(algorithm, values, hypers, setup.probe))
-        _check_finite(metrics, int(reached), f"{algorithm.hints.closer} or " if algorithm.hints else "")
+        _check_finite(
+            metrics, setup, int(reached), f"{algorithm.hints.closer} or " if algorithm.hints else ""
+        )
         state = state._replace(values=values, value_step=reached)
         if "dual_value" in metrics:
             curve = np.concatenate([np.asarray(state.curve)[1:], metrics["dual_value"][None]])
@@ -189,14 +191,28 @@ def _steps(begin: int, end: int) -> tuple[Int[jax.Array, " chunk"], Int[jax.Arra
     return jax.device_put((np.arange(begin, end, dtype=np.int32), np.int32(end)))
 
 
-def _check_finite(metrics: dict[str, Float[np.ndarray, "members ..."]], step: int, hint: str = "") -> None:
+def _check_finite(
+    metrics: dict[str, Float[np.ndarray, "members ..."]], setup: Setup, step: int, hint: str = ""
+) -> None:
+    """`InputError` that names who has diverged."""
     for name, entries in metrics.items():
         lost = np.flatnonzero(~np.all(np.isfinite(entries.reshape(len(entries), -1)), axis=1))
         if lost.size:
             raise InputError(
-                f"the {name.replace('_', ' ')} of member {lost[0]} is no longer finite after {step} updates; "
-                f"use {hint}a smaller learning rate"
+                f"the {name.replace('_', ' ')} of {_member_words(setup, int(lost[0]))} is no longer finite "
+                f"after {step} updates; use {hint}a smaller learning rate, or leave that member out"
             )
+
+
+def _member_words(setup: Setup, index: int) -> str:
+    """What tells a member from the others; behind the members come their twins."""
+    if index >= len(setup.choices):
+        return f"the twin of seed {int(setup.policy_seeds[index])}"
+    parts = (
+        f"{name} {value.short_name if isinstance(value, Objective) else f'{value:g}'}"
+        for name, value in setup.choices[index].items()
+    )
+    return f"the member with {', '.join(parts)}"
 
 
 def _finish_stage(
@@ -240,7 +256,7 @@ def _cloning_stage(
         state = state._replace(policies=policies, cloning_step=reached)
         fit = np.asarray(fit_of_policies(policies, setup.probe))
         done = int(state.cloning_step)
-        _check_finite({"log_likelihood": fit}, done)
+        _check_finite({"log_likelihood": fit}, setup, done)
         each = {"log_likelihood": fit[: len(twins)].tolist(), "twin_log_likelihood": fit[twins].tolist()}
         checkpointing.after("cloning", done, total, state, each)
     return state
