@@ -30,15 +30,9 @@ from estimation_cases.case import Candidate, Case, Truth, cases_of, parts
 
 TRUTH_EPISODES = 80_000
 OBJECTIVES = {"ESR": bsr(0.0), "BSR": bsr(0.5), "SER": bsr(1.0)}
-GYM = (
-    "fishwood",
-    "resource-gathering",
-    "fishwood-even",
-    "breakable-bottles",
-    "deep-sea-treasure",
-    "four-room-small",
-)
-"""As the strangers have them."""
+PLANNED = ("fishwood", "resource-gathering", "fishwood-even")
+GYM = (*PLANNED, "breakable-bottles", "deep-sea-treasure", "four-room-small")
+"""As the strangers have them; the first have a planner."""
 SEEDS = 5
 """Logs of each."""
 
@@ -115,8 +109,8 @@ def cloned(momdp: TabularMOMDP, data: Episodes) -> np.ndarray:
 
 
 def gym_cases(numbers: Iterable[int]) -> Iterator[Case]:
-    """MO-Gymnasium's problems, a log of each after another: cloning, a planner in the data's frequencies,
-    half the optimum."""
+    """MO-Gymnasium's problems, a log of each after another: cloning, half the optimum, and a planner in the
+    data's frequencies or the regularised solution of the data."""
     for number in numbers:
         seed, index = divmod(number, len(GYM))
         name = GYM[index]
@@ -127,11 +121,12 @@ def gym_cases(numbers: Iterable[int]) -> Iterator[Case]:
         shares = cloned(space.momdp, divided[0])
         clone = TabularPolicy(space, [shares[layer.state[layer.live]] for layer in space.layers[:-1]])
         best = solve(space, objectives[label], check=False).policy
-        policies = {
-            "twin": clone,
-            "planned": planned(space, divided[0], objectives[label])[1],
-            "half optimum": blended(best, clone),
-        }
+        policies = {"twin": clone, "half optimum": blended(best, clone)}
+        if name in PLANNED:
+            policies["planned"] = planned(space, divided[0], objectives[label])[1]
+        else:
+            problem = OfflineProblem.from_episodes(divided[0], objectives[label])
+            policies["learned"] = solve_dual(problem, beta=0.01).policy(space)
         yield from cases_of(
             "mo-gym",
             f"{name}, seed {seed}",
