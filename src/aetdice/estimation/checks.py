@@ -77,8 +77,8 @@ def errors_of_parts(
     which no bootstrap of the same neighbours shows.
     """
     order = np.random.default_rng(seed).permutation(recording.count)
-    parts = [recording.episodes.select(np.sort(order[i::PARTS])) for i in range(PARTS)]
-    each = [NeighbourModel(part, model.horizon) for part in parts if len(part)]
+    parts = [np.sort(order[i::PARTS]) for i in range(min(PARTS, recording.count))]
+    each = [NeighbourModel(recording.episodes.select(part), model.horizon) for part in parts]
     count = rollouts_in(model) // PARTS
     played = [one.play(acting, count, seed + i).returns for i, one in enumerate(each)]
     return np.stack([recording.utilities_of(returns).mean(axis=0) for returns in played]) - found
