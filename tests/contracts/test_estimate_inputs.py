@@ -176,6 +176,9 @@ def test_a_single_episode_is_no_evidence():
     both = estimate(Coin(), one, OBJECTIVE, twin=Coin(), seen=rest)
     assert (both.episodes, both.unseen) == (50, 1)
     assert np.isfinite(both.interval).all()
+    for count in (1, 2, 3):
+        few = fractions(data.select(np.arange(count)), 1)
+        assert estimate(Coin(), few, OBJECTIVE, twin=Coin()).support.word == "do not trust"
 
 
 def test_a_deterministic_policy_is_estimated_as_it_is():

@@ -30,7 +30,7 @@ from aetdice.estimation.intervals import (
     interval_of,
     normal_quantile,
 )
-from aetdice.estimation.models import MOST_DIMENSIONS, kind_of_model
+from aetdice.estimation.models import MOST_DIMENSIONS, estimation_model, kind_of_model
 from aetdice.estimation.neighbour_model import NeighbourModel
 from aetdice.estimation.opinions import LONGEST, MOST_STEPS, Opinion, opinions_on
 from aetdice.estimation.recording import Recording, bootstrap_weights
@@ -138,7 +138,7 @@ def estimate(
     acting, behaviour = _acting(policy), None if twin is None else _acting(twin)
     known_kind = kind_of_model(recording.episodes)
     kind = known_kind or NeighbourModel
-    tabular, model = kind is CountedModel, kind(recording.episodes, recording.horizon)
+    tabular, model = kind is CountedModel, estimation_model(recording.episodes, recording.horizon, kind)
     weights = bootstrap_weights(recording.count, REPLICATES if tabular else FEW_REPLICATES, seed)
     rollouts = model.roll_out(acting, recording.utilities_of, weights, rollouts_in(model), seed)
     opinions = _opinions(kept, acting, behaviour, seed, tabular)
@@ -146,7 +146,7 @@ def estimate(
     if reproduction is not None and not reproduction.agrees:
         opinions = [unheard(each) if each.cloned else each for each in opinions]
     if seen is not None:
-        opinions.append(unseen_alone(kept, acting, seed, kind))
+        opinions.append(unseen_alone(kept, acting, seed, model))
     freedom = rollouts.course.effective_episodes - 1
     size = len(recording.steps.zero_utility)
     both = np.concatenate([rollouts.utilities, recording.logged(weights)], axis=1)
