@@ -31,7 +31,7 @@ LEAST_GAP = 1e-6
 """Where the behaviour is optimal, nothing has a share of the gap."""
 
 
-def measured(case: Case) -> dict[str, Any]:
+def measured(case: Case, turn: int) -> dict[str, Any]:
     began = time.perf_counter()
     found = estimate(
         case.acting, case.log, case.objective, twin=case.behaviour, seen=case.seen, horizon=case.horizon
@@ -39,6 +39,7 @@ def measured(case: Case) -> dict[str, Any]:
     seconds, truth = time.perf_counter() - began, case.truth()
     record = compact(found.record())
     return {
+        "round": turn,
         "family": case.family,
         "problem": case.problem,
         "policy": case.policy,
@@ -131,7 +132,7 @@ WORDS = {"supported": "tab:blue", "extrapolating": "tab:orange", "do not trust":
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Estimate against truth, a panel for each family."""
+    """Estimate against truth, a panel for each family; later rounds have hollow points."""
     import matplotlib.pyplot as plt
 
     families = sorted({row["family"] for row in rows})
@@ -148,7 +149,10 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
             value = [row["estimate"]["value"] for row in some]
             bars = [[v - row["estimate"]["low"] for v, row in zip(value, some, strict=True)],
                     [row["estimate"]["high"] - v for v, row in zip(value, some, strict=True)]]  # fmt: skip
-            ax.errorbar(truth, value, bars, fmt="o", ms=3, lw=0.8, color=colour, label=word, alpha=0.7)
+            ax.errorbar(truth, value, bars, fmt="none", lw=0.8, color=colour, alpha=0.7)
+            later = np.array([row["round"] > 1 for row in some], bool)
+            ax.plot(*np.array([truth, value])[:, ~later], "o", ms=3, color=colour, label=word, alpha=0.7)
+            ax.plot(*np.array([truth, value])[:, later], "o", ms=4, mfc="white", color=colour, alpha=0.7)
         ends = [row["truth"] for row in rows if row["family"] == family]
         ax.axline((min(ends), min(ends)), slope=1, color="grey", lw=0.8)
         ax.set(title=family, xlabel="true J", ylabel="estimate" if ax in grid[:, 0] else "")
@@ -162,6 +166,7 @@ def write_result(path: Path, rows: list[dict[str, Any]]) -> None:
         "level": 0.9,
         "kept": KEPT,
         "summary": summary(rows),
+        "rounds": {str(n): summary([r for r in rows if r["round"] == n]) for n in {r["round"] for r in rows}},
         "rows": rows,
         "command": "python experiments/estimation.py --out RESULT.json",
         "commits": sorted({row["commit"] for row in rows}),
@@ -180,6 +185,9 @@ def main() -> None:
         "--numbers", type=int, nargs="+", help="of the problems in each family; by default all"
     )
     parser.add_argument("--add", type=Path, nargs="+", default=[], help="results of other families to add")
+    parser.add_argument(
+        "--round", type=int, default=1, help="a later one has problems never looked at before"
+    )
     parser.add_argument("--figure", type=Path, help="draw the results that there are")
     arguments = parser.parse_args()
     rows: list[dict[str, Any]] = []
@@ -187,7 +195,8 @@ def main() -> None:
         rows = json.loads(arguments.out.read_text(encoding="utf-8"))["rows"]
     if arguments.add:
         for path in arguments.add:
-            rows += json.loads(path.read_text(encoding="utf-8"))["rows"]
+            added = json.loads(path.read_text(encoding="utf-8"))["rows"]
+            rows += [{**row, "round": arguments.round} for row in added]
         write_result(arguments.out, rows)
         return
     if arguments.figure is not None:
@@ -199,7 +208,7 @@ def main() -> None:
         for case in make(arguments.numbers or range(usual)):
             if (case.family, case.problem, case.policy, case.label) in done:
                 continue
-            rows.append(measured(case))
+            rows.append(measured(case, arguments.round))
             row = rows[-1]
             print(
                 f"{row['family']} {row['problem']} {row['policy']} {row['objective']}: "

@@ -30,9 +30,11 @@ from estimation_cases.case import Candidate, Case, Truth, cases_of, parts
 
 TRUTH_EPISODES = 80_000
 OBJECTIVES = {"ESR": bsr(0.0), "BSR": bsr(0.5), "SER": bsr(1.0)}
-GYM = ("fishwood", "resource-gathering", "fishwood-even")
-"""As the strangers have them."""
+PLANNED = ("fishwood", "resource-gathering", "fishwood-even")
+GYM = (*PLANNED, "breakable-bottles", "deep-sea-treasure", "four-room-small")
+"""As the strangers have them; the first have a planner."""
 SEEDS = 5
+"""Logs of each."""
 
 
 def random_policy(space: AugmentedSpace, seed: int) -> TabularPolicy:
@@ -107,31 +109,33 @@ def cloned(momdp: TabularMOMDP, data: Episodes) -> np.ndarray:
 
 
 def gym_cases(numbers: Iterable[int]) -> Iterator[Case]:
-    """MO-Gymnasium's problems: cloning, a planner in the data's frequencies, half the optimum."""
-    spaces = {name: enumerate_space(TABLES[name][0].momdp()) for name in (GYM[number] for number in numbers)}
-    for seed in range(SEEDS):
-        for name, space in spaces.items():
-            table, units, behaviour = TABLES[name]
-            objectives = fair_objectives(**units)
-            label = list(objectives)[seed % 3]
-            divided = parts(collect_table(space.momdp, 2_000, 50 + seed, behaviour), seed)
-            shares = cloned(space.momdp, divided[0])
-            clone = TabularPolicy(space, [shares[layer.state[layer.live]] for layer in space.layers[:-1]])
-            best = solve(space, objectives[label], check=False).policy
-            policies = {
-                "twin": clone,
-                "planned": planned(space, divided[0], objectives[label])[1],
-                "half optimum": blended(best, clone),
-            }
-            yield from cases_of(
-                "mo-gym",
-                f"{name}, seed {seed}",
-                divided,
-                [Candidate(name, policy, [label]) for name, policy in policies.items()],
-                {label: objectives[label]},
-                table.horizon,
-                Truth(space),
-            )
+    """MO-Gymnasium's problems, a log of each after another: cloning, half the optimum, and a planner in the
+    data's frequencies or the regularised solution of the data."""
+    for number in numbers:
+        seed, index = divmod(number, len(GYM))
+        name = GYM[index]
+        table, units, behaviour = TABLES[name]
+        space, objectives = enumerate_space(table.momdp()), fair_objectives(**units)
+        label = list(objectives)[seed % 3]
+        divided = parts(collect_table(space.momdp, 2_000, 50 + seed, behaviour), seed)
+        shares = cloned(space.momdp, divided[0])
+        clone = TabularPolicy(space, [shares[layer.state[layer.live]] for layer in space.layers[:-1]])
+        best = solve(space, objectives[label], check=False).policy
+        policies = {"twin": clone, "half optimum": blended(best, clone)}
+        if name in PLANNED:
+            policies["planned"] = planned(space, divided[0], objectives[label])[1]
+        else:
+            problem = OfflineProblem.from_episodes(divided[0], objectives[label])
+            policies["learned"] = solve_dual(problem, beta=0.01).policy(space)
+        yield from cases_of(
+            "mo-gym",
+            f"{name}, seed {seed}",
+            divided,
+            [Candidate(policy, each, [label]) for policy, each in policies.items()],
+            {label: objectives[label]},
+            table.horizon,
+            Truth(space),
+        )
 
 
 class StatePolicy(DiscreteActing):

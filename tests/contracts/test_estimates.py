@@ -206,6 +206,10 @@ def test_a_log_is_trained_on_and_estimated_from_the_command_line(tmp_path, capsy
     main(["estimate", str(tmp_path / "run"), "--data", str(tmp_path / "later.csv")])
     shown = capsys.readouterr().out
     assert "120 of 120 episodes were kept from it" in " ".join(shown.split())
+    (tmp_path / "log.csv").rename(tmp_path / "moved.csv")
+    main(["estimate", str(tmp_path / "run"), "--data", str(tmp_path / "moved.csv"), "--json"])
+    assert json.loads(capsys.readouterr().out)["policy"] == kept["policy"]
+    (tmp_path / "moved.csv").rename(tmp_path / "log.csv")
     tiny_run(data=data, config=TINY, algorithm="bc", out=tmp_path / "other")
     main(["estimate", str(tmp_path / "run"), str(tmp_path / "other"), "--json"])
     both = json.loads(capsys.readouterr().out)

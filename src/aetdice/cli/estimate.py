@@ -11,7 +11,7 @@ from aetdice.datasets import load_dataset
 from aetdice.errors import InputError
 from aetdice.files import versions
 from aetdice.learning.comparison import select
-from aetdice.learning.estimates import estimate_member, own_parts
+from aetdice.learning.estimates import estimate_member, is_own, own_parts
 from aetdice.learning.loading import load_run
 from aetdice.learning.run import Run
 from aetdice.progress import listening
@@ -29,7 +29,8 @@ class EstimateCommand:
 
     folders: tyro.conf.Positional[tuple[Path, ...]]
     data: Path | None = None
-    """Other episodes than those the runs kept: a file of the same columns as their own."""
+    """Other episodes than those the runs kept: a file of the same columns as their own. If it is their own,
+    moved, only what they kept of it counts as unseen."""
     member: int | None = None
     """Which one of a single run; by default the selected."""
     shown: Shown = Shown()
@@ -41,9 +42,7 @@ class EstimateCommand:
         if self.member is not None and len(runs) > 1:
             raise InputError("--member names a member of one run: give one folder")
         member = runs[0].member(self.member)
-        log, seen = own_parts(runs[0]) if self.data is None else (self.others(runs[0]), None)
-        if seen is None and self.data is None:
-            self.shown.say(SEEN)
+        log, seen = self.parts(runs[0])
         names = [str(folder) for folder in self.folders]
         with self.shown.progress() as progress, listening(progress):
             if len(runs) > 1:
@@ -54,8 +53,16 @@ class EstimateCommand:
         table = estimate_table if len(runs) == 1 else selection_table
         self.shown.answer({**result, "versions": versions()}, lambda: table(result))
 
-    def others(self, run: Run) -> Episodes:
-        """The episodes of another file, read as the run's own."""
-        asked = run.request["dataset"]
-        columns = (asked["origin"] or {}).get("columns")
-        return load_dataset(self.data, columns=columns, ends=asked["ends"], horizon=run.horizon)
+    def parts(self, run: Run) -> tuple[Episodes, Episodes | None]:
+        """What to estimate from, and what the run has seen of the same data."""
+        others = None
+        if self.data is not None:
+            asked = run.request["dataset"]
+            columns = (asked["origin"] or {}).get("columns")
+            others = load_dataset(self.data, columns=columns, ends=asked["ends"], horizon=run.horizon)
+            if not is_own(run, others):
+                return others, None
+        log, seen = own_parts(run, others)
+        if seen is None:
+            self.shown.say(SEEN)
+        return log, seen

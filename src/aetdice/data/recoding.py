@@ -11,8 +11,10 @@ from aetdice.data.episodes import Episodes
 from aetdice.errors import InputError
 
 
-def recoded(episodes: Episodes, coding: Coding) -> Episodes:
-    """The episodes with the numbers that `coding` gives to their words; `InputError` for a new word."""
+def recoded(episodes: Episodes, coding: Coding, owner: str = "the store") -> Episodes:
+    """The episodes with the numbers that `coding`, its owner's, gives to their words; `InputError` for a
+    new word.
+    """
     own = episodes.coding
     if own is None or own == coding:
         return replace(episodes, coding=coding)
@@ -22,19 +24,19 @@ def recoded(episodes: Episodes, coding: Coding) -> Episodes:
     ):
         if here != there:
             raise InputError(
-                f"the {what} are {', '.join(here)}, but those of the store {', '.join(there)}: name the "
+                f"the {what} are {', '.join(here)}, but those of {owner} {', '.join(there)}: name the "
                 "columns alike, in the same order"
             )
     return replace(
         episodes,
-        observations=_observations(episodes.observations, own, coding),
-        actions=_actions(episodes.actions, own, coding),
+        observations=_observations(episodes.observations, own, coding, owner),
+        actions=_actions(episodes.actions, own, coding, owner),
         coding=coding,
     )
 
 
 def _observations(
-    frames: Shaped[np.ndarray, "frames o"], own: Coding, coding: Coding
+    frames: Shaped[np.ndarray, "frames o"], own: Coding, coding: Coding, owner: str
 ) -> Shaped[np.ndarray, "frames p"]:
     """Column by column: words as the other coding has them, numbers as they are."""
     parts, start = [], 0
@@ -48,31 +50,31 @@ def _observations(
             parts.append(part)
             continue
         codes = part.argmax(axis=1) if own.indicators else part[:, 0].astype(int)
-        places = _places(here.values, there.values, codes, f"observation {here.name!r}")[codes]
+        places = _places(here.values, there.values, codes, f"observation {here.name!r}", owner)[codes]
         parts.append(
             places[:, None] == np.arange(len(there.values)) if coding.indicators else places[:, None]
         )
     return np.concatenate(parts, axis=1)
 
 
-def _actions(actions: Shaped[np.ndarray, "steps *a"], own: Coding, coding: Coding) -> Any:
+def _actions(actions: Shaped[np.ndarray, "steps *a"], own: Coding, coding: Coding, owner: str) -> Any:
     """Classes by what they stand for; whole numbers stand for themselves."""
     if own.actions == coding.actions:
         return actions
     if not np.issubdtype(actions.dtype, np.integer) or actions.ndim != 1:
-        raise InputError("the actions are numbers, but those of the store classes")
+        raise InputError(f"the actions are numbers, but those of {owner} classes")
     count = int(actions.max()) + 1
     meanings = own.actions or tuple((number,) for number in range(count))
     if coding.actions is not None:
-        return _places(meanings, coding.actions, actions, "an action")[actions]
+        return _places(meanings, coding.actions, actions, "an action", owner)[actions]
     numbers = [entry[0] for entry in meanings]
     if len(own.action_names) != 1 or not all(isinstance(n, int) and n >= 0 for n in numbers):
-        raise InputError(f"the actions are {listed(numbers)}, but those of the store 0, 1, …")
+        raise InputError(f"the actions are {listed(numbers)}, but those of {owner} 0, 1, …")
     return np.array(numbers)[actions]
 
 
 def _places(
-    words: tuple[Any, ...], known: tuple[Any, ...], used: Int[np.ndarray, " rows"], what: str
+    words: tuple[Any, ...], known: tuple[Any, ...], used: Int[np.ndarray, " rows"], what: str, owner: str
 ) -> Int[np.ndarray, " words"]:
     """The number of every word among those known."""
     places = np.array([known.index(word) if word in known else -1 for word in words])
@@ -81,5 +83,5 @@ def _places(
             entry[0] if isinstance(entry, tuple) and len(entry) == 1 else entry for entry in known
         ]
         new = lost[0][0] if isinstance(lost[0], tuple) and len(lost[0]) == 1 else lost[0]
-        raise InputError(f"{what} is {new!r}, which the store never had; known: {listed(shown)}")
+        raise InputError(f"{what} is {new!r}, which {owner} never had; known: {listed(shown)}")
     return places

@@ -77,8 +77,8 @@ def errors_of_parts(
     which no bootstrap of the same neighbours shows.
     """
     order = np.random.default_rng(seed).permutation(recording.count)
-    parts = [recording.episodes.select(np.sort(order[i::PARTS])) for i in range(PARTS)]
-    each = [NeighbourModel(part, model.horizon) for part in parts if len(part)]
+    parts = [np.sort(order[i::PARTS]) for i in range(min(PARTS, recording.count))]
+    each = [NeighbourModel(recording.episodes.select(part), model.horizon) for part in parts]
     count = rollouts_in(model) // PARTS
     played = [one.play(acting, count, seed + i).returns for i, one in enumerate(each)]
     return np.stack([recording.utilities_of(returns).mean(axis=0) for returns in played]) - found
@@ -88,11 +88,11 @@ def unheard(opinion: Opinion) -> Opinion:
     return opinion._replace(heard=False, why=f"{opinion.why}; cloning does not reproduce the log")
 
 
-def unseen_alone(kept: Recording, acting: Acting, seed: int, kind: type[Model]) -> Opinion:
+def unseen_alone(kept: Recording, acting: Acting, seed: int, whole: Model) -> Opinion:
     """The model of the episodes that the policy was not trained on, alone."""
-    counted = kind is CountedModel
+    counted = isinstance(whole, CountedModel)
     weights = bootstrap_weights(kept.count, APART_REPLICATES if counted else APART_REPLICATES // 10, seed)
-    model = kind(kept.episodes, kept.horizon)
+    model = whole.of(kept.episodes)
     found = model.roll_out(acting, kept.utilities_of, weights, rollouts_in(model) // 4, seed)
     unknown, size = found.course.unknown, found.course.effective_episodes
     heard = unknown <= MOST_UNRECORDED and size >= LEAST_EPISODES["supported"]

@@ -1,8 +1,8 @@
 """The recorded model of discrete data: what followed each state and action, as often as it did.
 
-Pooled over accrued reward and time, on which transitions do not depend. A replicate of the bootstrap
-has other frequencies; to first order its k is that of the same rollouts, each weighed by
-1 + Σ_t (p_b/p - 1) over what happened in it. So one set of rollouts serves all replicates.
+Pooled over accrued reward, on which transitions do not depend, and over time unless it is `timed`.
+A replicate of the bootstrap has other frequencies; to first order its k is that of the same rollouts,
+each weighed by 1 + Σ_t (p_b/p - 1) over what happened in it. So one set of rollouts serves all replicates.
 """
 
 import numpy as np
@@ -23,8 +23,12 @@ LEAST_COUNT = 5
 class CountedModel:
     """Outcomes of every recorded state and action."""
 
-    def __init__(self, episodes: Episodes, horizon: int) -> None:
+    def __init__(self, episodes: Episodes, horizon: int, timed: bool = False) -> None:
         flat = episodes.observations.reshape(len(episodes.observations), -1)
+        self.size = flat.shape[1]
+        if timed:
+            begun = np.repeat(episodes.starts + np.arange(len(episodes)), episodes.lengths + 1)
+            flat = np.column_stack([flat, np.arange(len(flat)) - begun])
         numbers = number_rows(flat)
         if (
             numbers is None
@@ -32,7 +36,7 @@ class CountedModel:
             or episodes.actions.ndim != 1
         ):
             raise TypeError("only whole numbers can be counted")
-        self.episodes, self.horizon = episodes, horizon
+        self.episodes, self.horizon, self.timed = episodes, horizon, timed
         before = frames_before(episodes)
         self.shown = np.zeros((int(numbers.max()) + 1, flat.shape[1]), flat.dtype)
         self.shown[numbers] = flat
@@ -57,6 +61,10 @@ class CountedModel:
         self.by_episode = sp.csr_array(
             (np.ones(len(used)), (outcome, episode)), shape=(len(rows), len(episodes))
         )
+
+    def of(self, episodes: Episodes) -> "CountedModel":
+        """A model of the same kind."""
+        return CountedModel(episodes, self.horizon, self.timed)
 
     @property
     def stochastic(self) -> bool:
@@ -104,7 +112,9 @@ class CountedModel:
         going, use = np.ones(count, bool), np.zeros(len(self.counts))
         steps = unknown = thin = 0
         for time in range(self.horizon):
-            action = acting.sample(Augmented(self.shown[here], accrued, np.full(count, time)), rng)
+            action = acting.sample(
+                Augmented(self.shown[here, : self.size], accrued, np.full(count, time)), rng
+            )
             outcome, found = self._draw(here, np.asarray(action), rng)
             few = (self.pair_total[self.pair[outcome]] < LEAST_COUNT) & self.stochastic
             unknown, steps = unknown + int(np.sum(going & ~found)), steps + int(going.sum())

@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from aetdice.data import Episodes, transform_episodes
-from aetdice.errors import InputError
+from aetdice.data import Episodes
 from aetdice.estimation.acting import Acting, MixtureActing, acting_of
 from aetdice.estimation.checks import (
     CAUTION,
@@ -21,7 +20,9 @@ from aetdice.estimation.checks import (
 from aetdice.estimation.counted_model import CountedModel
 from aetdice.estimation.errors import mean_error, typical_error, values_of
 from aetdice.estimation.foresight import foreseen
+from aetdice.estimation.inputs import check_alike, check_kinds, recorded
 from aetdice.estimation.intervals import (
+    ROUNDING,
     Interval,
     covariance,
     draws_of,
@@ -29,7 +30,7 @@ from aetdice.estimation.intervals import (
     interval_of,
     normal_quantile,
 )
-from aetdice.estimation.models import MOST_DIMENSIONS, kind_of_model
+from aetdice.estimation.models import MOST_DIMENSIONS, estimation_model, kind_of_model
 from aetdice.estimation.neighbour_model import NeighbourModel
 from aetdice.estimation.opinions import LONGEST, MOST_STEPS, Opinion, opinions_on
 from aetdice.estimation.recording import Recording, bootstrap_weights
@@ -69,10 +70,10 @@ class PolicyEstimate:
     """E[F(R)]."""
     returns: Float[np.ndarray, "rollouts m"]
     """Of the policy in the model."""
-    improvement: float
-    """P(J of the policy > J of the logged behaviour)."""
+    improvement: float | None
+    """P(J of the policy > J of the logged behaviour); None if every recording was cut before the horizon."""
     logged: Interval
-    """J of the log itself."""
+    """J of the log itself, as far as it was recorded."""
     support: Support
     opinions: dict[str, dict[str, Any]]
     """By estimator: J, its standard error, and whether it was heard."""
@@ -124,19 +125,20 @@ def estimate(
     stand beside them: that tells of transitions too, and whether it flatters is checked by the others
     alone. With its cloning `twin`, which stands for the behaviour, importance sampling has a say.
     """
-    if not 0 < level < 1:
-        raise InputError(f"the level of an interval lies between 0 and 1, not at {level}")
-    kept = _recorded(policy, _some_of(dataset, MOST_RECORDED, seed), objective, horizon)
+    known_twin, known_seen = ([] if each is None else [each] for each in (twin, seen))
+    check_kinds([policy, *known_twin], [dataset, *known_seen], objective, horizon, level)
+    kept = recorded(policy, twin, _some_of(dataset, MOST_RECORDED, seed), objective, horizon)
     recording = kept
     if seen is not None:
         part = _some_of(seen, MOST_RECORDED - kept.episodes.steps, seed)
-        known = _recorded(policy, part, kept.objective, kept.horizon)
+        known = recorded(policy, twin, part, kept.objective, kept.horizon)
+        check_alike(kept.episodes, known.episodes)
         both_parts = Episodes.joined([kept.episodes, known.episodes])
         recording = Recording.of(both_parts, kept.objective, kept.horizon)
     acting, behaviour = _acting(policy), None if twin is None else _acting(twin)
     known_kind = kind_of_model(recording.episodes)
     kind = known_kind or NeighbourModel
-    tabular, model = kind is CountedModel, kind(recording.episodes, recording.horizon)
+    tabular, model = kind is CountedModel, estimation_model(recording.episodes, recording.horizon, kind)
     weights = bootstrap_weights(recording.count, REPLICATES if tabular else FEW_REPLICATES, seed)
     rollouts = model.roll_out(acting, recording.utilities_of, weights, rollouts_in(model), seed)
     opinions = _opinions(kept, acting, behaviour, seed, tabular)
@@ -144,7 +146,7 @@ def estimate(
     if reproduction is not None and not reproduction.agrees:
         opinions = [unheard(each) if each.cloned else each for each in opinions]
     if seen is not None:
-        opinions.append(unseen_alone(kept, acting, seed, kind))
+        opinions.append(unseen_alone(kept, acting, seed, model))
     freedom = rollouts.course.effective_episodes - 1
     size = len(recording.steps.zero_utility)
     both = np.concatenate([rollouts.utilities, recording.logged(weights)], axis=1)
@@ -160,6 +162,7 @@ def estimate(
     first = interval_of(aggregation, both[0, :size], draws[:, :size], level).widened(wrong)
     shown = {o.name: _shown(o, recording.objective, first, level) for o in opinions}
     disagreement = max((each["disagreement"] for each in shown.values() if each["heard"]), default=0.0)
+    whole = recording.reach == recording.horizon
     return PolicyEstimate(
         objective=recording.objective.name,
         interval=first.widened(disagreement),
@@ -169,12 +172,15 @@ def estimate(
         returns=rollouts.course.returns,
         improvement=improvement(
             aggregation, draws[:, :size], draws[:, size:], float(np.hypot(disagreement, wrong)), level
-        ),
+        )
+        if whole
+        else None,
         logged=interval_of(aggregation, both[0, size:], draws[:, size:], level),
         support=judge_support(
             foreseen(model, rollouts.course, seed),
             None if behaviour is None else _distance(recording, acting, behaviour),
             _warnings(known_kind is not None, first, disagreement),
+            None if whole else f"nothing was recorded beyond step {recording.reach} of {recording.horizon}",
         ),
         opinions=shown,
         episodes=recording.count,
@@ -188,38 +194,6 @@ def _some_of(episodes: Episodes, most: int, seed: int) -> Episodes:
         return episodes
     count = max(1, max(most, 0) * len(episodes) // episodes.steps)
     return episodes.select(np.sort(np.random.default_rng(seed).permutation(len(episodes))[:count]))
-
-
-def _recorded(
-    policy: Policy | Acting, dataset: Episodes, objective: Objective | None, horizon: int | None
-) -> Recording:
-    if not isinstance(dataset, Episodes):
-        raise InputError(f"a dataset is Episodes, as load_dataset gives them; not {type(dataset).__name__}")
-    if isinstance(policy, Policy):
-        objective = objective or policy.objective
-        horizon = policy.horizon if horizon is None else horizon
-        _check_fits(policy, dataset)
-        dataset = dataset.settled()
-        dataset = dataset if policy.transform is None else transform_episodes(dataset, policy.transform)
-    if objective is None:
-        raise InputError("no file holds what this policy was trained for: give estimate its objective=…")
-    return Recording.of(dataset, objective, int(dataset.lengths.max()) if horizon is None else horizon)
-
-
-def _check_fits(policy: Policy, dataset: Episodes) -> None:
-    encoder = policy.network.encoder
-    width = dataset.observations.reshape(len(dataset.observations), -1).shape[1]
-    if width != len(encoder.centre):
-        raise InputError(
-            f"the policy was trained on observations of {len(encoder.centre)} entries, the data has {width}"
-        )
-    if policy.transform is None and len(dataset.objectives) != len(encoder.accrued_range):
-        raise InputError(
-            f"the policy knows {len(encoder.accrued_range)} objectives, the data {len(dataset.objectives)}"
-        )
-    own = None if policy.coding is None else policy.coding.record()
-    if dataset.coding is not None and own != dataset.coding.record():
-        raise InputError("the data's columns or categories are not those that the policy was trained with")
 
 
 def _acting(policy: Policy | Acting) -> Acting:
@@ -249,7 +223,7 @@ def _shown(opinion: Opinion, objective: Objective, own: Interval, level: float) 
         "error": error,
         "heard": opinion.heard,
         "why": opinion.why,
-        "disagreement": float(max(0.0, apart - noise)),
+        "disagreement": float(max(0.0, apart - noise)) if apart > ROUNDING * abs(own.value) else 0.0,
     }
 
 

@@ -45,8 +45,9 @@ def fitted_evaluation(
         if ratios is not None:
             mass = judges[:, recording.episode[rows]] * recording.uncensored[rows] * ratios[:, rows]
             correction += np.einsum("bk,bkn->bn", mass, targets - basis.values(time, fitted))
-    first = np.einsum("be,ben->bn", judges, basis.initial(fitted)) / total[:, None]
-    return Fitted(steps.zero_utility + first, correction / total[:, None])
+    first = np.einsum("be,ben->bn", judges, basis.initial(fitted))
+    with np.errstate(invalid="ignore", divide="ignore"):  # of a few episodes a replicate may have no judge
+        return Fitted(steps.zero_utility + first / total[:, None], correction / total[:, None])
 
 
 def doubly_robust(

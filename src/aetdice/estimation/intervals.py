@@ -12,6 +12,8 @@ from aetdice.objectives import Aggregation, in_float64
 
 DRAWS = 4_000
 LEAST_FREEDOM = 3.0
+ROUNDING = 1e-9
+"""Of a value, below which a difference is none."""
 
 
 class Interval(NamedTuple):
@@ -88,6 +90,7 @@ def improvement(
     level: float,
 ) -> float:
     """P(J > J') over paired draws; what estimators disagree about counts as noise of its own."""
-    gains = in_float64(eqx.filter_vmap(aggregation))(ours) - in_float64(eqx.filter_vmap(aggregation))(theirs)
+    values, logged = (np.asarray(in_float64(eqx.filter_vmap(aggregation))(each)) for each in (ours, theirs))
+    gains = values - logged
     noise = np.random.default_rng(1).standard_normal(len(gains)) * disagreement / normal_quantile(level)
-    return float(np.mean(gains + noise > 0))
+    return float(np.mean(gains + noise > ROUNDING * np.abs(logged)))

@@ -6,6 +6,7 @@ from aetdice.data import Episodes
 from aetdice.data.successors import number_rows
 from aetdice.estimation.counted_model import CountedModel
 from aetdice.estimation.neighbour_model import NeighbourModel
+from aetdice.estimation.pooling import depends_on_time
 
 Model = CountedModel | NeighbourModel
 
@@ -17,6 +18,13 @@ def model_of(episodes: Episodes, horizon: int) -> Model | None:
     """The model of the data, if they have one."""
     kind = kind_of_model(episodes)
     return None if kind is None else kind(episodes, horizon)
+
+
+def estimation_model(episodes: Episodes, horizon: int, kind: type[Model]) -> Model:
+    """The model of the data; it tells times apart where what follows a state and action depends on them."""
+    if kind is CountedModel:
+        return CountedModel(episodes, horizon, depends_on_time(episodes))
+    return kind(episodes, horizon)
 
 
 def kind_of_model(episodes: Episodes) -> type[Model] | None:

@@ -68,6 +68,10 @@ class NeighbourModel:
         self.reach = FAR * float(np.median(np.linalg.norm(self.move, axis=1)))
         self.radius, self.pays_arrival = self._usual_distance()
 
+    def of(self, episodes: Episodes) -> "NeighbourModel":
+        """A model of the same kind."""
+        return NeighbourModel(episodes, self.horizon)
+
     def play(self, acting: Actor, count: int, seed: int) -> Course:
         """So many episodes in the data as they are."""
         rng = np.random.default_rng(seed)

@@ -42,6 +42,13 @@ class Recording:
         return len(self.episodes)
 
     @property
+    def reach(self) -> int:
+        """After how many steps nothing was recorded any more; the horizon, if every episode was over."""
+        longest = int(self.episodes.lengths.max())
+        goes_on = self.steps.bootstraps[self.at(longest - 1)].any()
+        return longest if goes_on else self.horizon
+
+    @property
     def before(self) -> Augmented:
         """The states of the steps."""
         shown = self.steps.observations.reshape(self.episodes.steps, -1)

@@ -31,10 +31,13 @@ class Support:
         return asdict(self)
 
 
-def judge_support(course: Course, distance: float | None, warnings: list[str]) -> Support:
-    """The worst of what speaks against it; a warning makes it extrapolating."""
+def judge_support(
+    course: Course, distance: float | None, warnings: list[str], unknowable: str | None = None
+) -> Support:
+    """The worst of what speaks against it; a warning makes it extrapolating, the unknowable worse."""
     unknown, thin, effective_episodes = course.unknown, course.thin, course.effective_episodes
     grades: list[Word] = ["supported", *(["extrapolating"] if warnings else [])]  # type: ignore[list-item]
+    grades += ["do not trust"] if unknowable else []
     grades += [_most(unknown, MOST_UNKNOWN), _most(thin, MOST_THIN), _least(effective_episodes)]
     order: list[Word] = ["supported", "extrapolating", "do not trust"]
     word = max(grades, key=order.index)
@@ -43,6 +46,7 @@ def judge_support(course: Course, distance: float | None, warnings: list[str]) -
         f"{thin:.1%} rest on very few recorded ones",
         f"it rests on {effective_episodes:.0f} episodes",
         *warnings,
+        *([unknowable] if unknowable else []),
     ]
     return Support(word, "; ".join(reasons), unknown, thin, effective_episodes, distance)
 

@@ -80,8 +80,10 @@ def select(
     The runs share their objective. As for `estimate`, give episodes that none was trained on, and what
     they have `seen`; without any, what the runs kept (`trainer.report`) is read from where they found it.
     """
+    check_runs(runs)
     names = [f"{i} ({run.algorithm})" for i, run in enumerate(runs)] if names is None else names
-    _check_alike(runs)
+    if len(names) != len(runs):
+        raise InputError(f"{len(runs)} runs need as many names, not {len(names)}")
     members = [run.selected for run in runs]
     log, known = own_parts(runs[0]) if dataset is None else (dataset, seen)
     found = [
@@ -101,7 +103,10 @@ def _cloning(found: dict[str, Any]) -> float:
     return float(twin["value"] if trusted else twin["logged"]["value"])
 
 
-def _check_alike(runs: Sequence[Run]) -> None:
+def check_runs(runs: Any) -> None:
+    """`InputError` unless these are runs of one objective that kept the same episodes."""
+    if not isinstance(runs, Sequence) or not all(isinstance(run, Run) for run in runs):
+        raise InputError("runs are a list of what train or load_run gives")
     if not runs:
         raise InputError("there is nothing to select from: give select the runs")
     named = {run.selected.objective.name for run in runs}

@@ -53,14 +53,22 @@ def parts_of(run: Run) -> tuple[Episodes, Episodes | None]:
     if origin is None:
         raise InputError("the data of this run came from Python: give the episodes to estimate with")
     data = dataset_of(origin)
-    if data.sha256 != run.request["dataset"]["sha256"]:
+    if not is_own(run, data):
         raise InputError(f"the data of this run has changed: {origin.get('file', origin.get('env'))}")
     return set_aside(data, run.config)
 
 
-def own_parts(run: Run) -> tuple[Episodes, Episodes | None]:
-    """The episodes a run kept and those it learned from; if it kept none, those it learned from alone."""
-    seen, kept = parts_of(run)
+def is_own(run: Run, data: Episodes) -> bool:
+    """Whether a run had these very episodes."""
+    return bool(data.sha256 == run.request["dataset"]["sha256"])
+
+
+def own_parts(run: Run, data: Episodes | None = None) -> tuple[Episodes, Episodes | None]:
+    """The episodes a run kept and those it learned from; if it kept none, those it learned from alone.
+
+    Its data are read from where it found them, unless they are given.
+    """
+    seen, kept = parts_of(run) if data is None else set_aside(data, run.config)
     return (seen, None) if kept is None else (kept, seen)
 
 

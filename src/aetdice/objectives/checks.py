@@ -29,7 +29,7 @@ def check_objective(objective: Objective, returns: Float[np.ndarray, "episodes m
     if returns.shape[0] == 0:
         raise InputError("cannot check an objective on an empty set of episodes")
     corners = np.stack([np.minimum(returns.min(axis=0), 0), np.maximum(returns.max(axis=0), 0)])
-    _check_shapes(objective, corners[0])
+    check_shapes(objective, corners[0])
     segments = _segments(corners)
     utilities = _check_function(objective.utility, segments, "F", "R")
     flat = utilities.reshape(-1, utilities.shape[-1])
@@ -40,7 +40,8 @@ def check_objective(objective: Objective, returns: Float[np.ndarray, "episodes m
         _check_increasing(objective.aggregation, slack_segments)
 
 
-def _check_shapes(objective: Objective, example: Float[np.ndarray, " m"]) -> None:
+def check_shapes(objective: Objective, example: Float[np.ndarray, " m"]) -> None:
+    """Raise `InputError` unless F takes such returns and G gives one number."""
     try:
         k = in_float64(objective.utility)(example)
         value = in_float64(objective.aggregation)(k)

@@ -82,10 +82,15 @@ def answer(name: str, trained: Mapping[str, Mapping[str, Any]], estimate: Mappin
     if estimate is not None:
         found = estimate["policy"]
         support = SUPPORT[found["support"]["word"]]
+        better = (
+            "Whether it is better than the log was not recorded"
+            if found["improvement"] is None
+            else f"It is better than the log with a probability of {found['improvement']:.0%}"
+        )
         return (
             f"By the log alone, the policy would attain {score_text(found)} under {name}, against "
-            f"{score_text(estimate['twin'])} for its cloning twin and {data}. It is better than the log with "
-            f"a probability of {found['improvement']:.0%}; the estimate is {support}."
+            f"{score_text(estimate['twin'])} for its cloning twin and {data}. "
+            f"{better}; the estimate is {support}."
         )
     if "model" in trained:
         return (

@@ -107,7 +107,9 @@ def estimate_rows(estimate: Mapping[str, Any]) -> dict[str, str]:
     found = estimate["policy"]
     logged = found["logged"]
     rows["of the log"] = f"{logged['value']:.4f} ({logged['low']:.4f} to {logged['high']:.4f})"
-    rows["better"] = f"than the log with a probability of {found['improvement']:.0%}"
+    known = found["improvement"] is not None
+    better = f"with a probability of {found['improvement']:.0%}" if known else "or not: that was not recorded"
+    rows["better"] = f"than the log {better}"
     rows["support"] = f"{found['support']['words']}; "
     rows["support"] += f"{found['unseen']:,} of {found['episodes']:,} episodes were kept from it"
     rows["check"] = estimate["self_check"]["words"]
