@@ -52,6 +52,7 @@ def test_every_setting_of_every_objective_and_seed_counts():
     assert policies_of("aetdice", two, none, [1e-3], seeds) > policies_of(
         "fairdice", two, none, [1e-3], seeds
     )
+    assert policies_of("esr-iql", [esr()], none, [1e-3], [0]) == 1 + 3 * 2
 
 
 @pytest.mark.parametrize("minutes", [0.0, -1.0, math.nan, math.inf])

@@ -1,10 +1,13 @@
 """Settings are chosen by how well cloning predicts held-out episodes, and within the effort."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from aetdice import Episode, Episodes, TrainingConfig, lsr
-from aetdice.learning import recipe, setup
+from aetdice.learning import choice, recipe
+from aetdice.learning.choice import GRIDS
 from aetdice.learning.recipe import EFFORTS, FEATURES, FLAT, MANY, WIDE, Effort, Trial, features_for, settle
 from aetdice.learning.setup import algorithm_for, set_up
 
@@ -115,7 +118,7 @@ def test_more_effort_is_more():
 @pytest.mark.parametrize("name", ["esr-iql", "optidice", "fairdice", "episode-weighting", "bc"])
 def test_every_algorithm_has_its_settings_chosen_unless_something_of_its_own_is_given(name, monkeypatch):
     found = SMALL.adapted(dict(FEATURES[2]))
-    monkeypatch.setattr(setup, "settle", lambda *_: found)
+    monkeypatch.setattr(choice, "settle", lambda *_: found)
     given = {"algorithm": name, "horizon": 20, "learning_rate": 1e-3, "seed": 0, "config": SMALL}
 
     def features_of(sweeps):
@@ -127,3 +130,17 @@ def test_every_algorithm_has_its_settings_chosen_unless_something_of_its_own_is_
     own = dict.fromkeys(algorithm_for(name, 20, SMALL).sweeps, 0.5)
     if own:
         assert features_of(own) == (0, SMALL.network.fourier)
+
+
+def test_other_algorithms_try_values_of_their_own_where_policies_can_be_played():
+    given = {"algorithm": "esr-iql", "horizon": 20, "learning_rate": 1e-3, "seed": [3, 4], "config": SMALL}
+
+    def tried(data: Episodes, **own: float) -> set[tuple[float, float]]:
+        found = set_up(data, [lsr((1.0,))], sweeps=own, **given)
+        assert found.held_out is None or not own
+        return {(each["expectile"], each["temperature"]) for each in found.choices}
+
+    played, many = striped(2), observed(MANY + 1)
+    assert tried(played) == set(itertools.product(*GRIDS["esr-iql"].values()))
+    assert tried(played, expectile=0.9) == {(0.9, 14.0)}
+    assert tried(many) == {(0.85, 14.0)}

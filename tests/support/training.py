@@ -40,6 +40,8 @@ def tiny_run(**changes: Any) -> Run:
     config = readable(changes.pop("config", TINY), algorithm)
     if "beta" not in changes and algorithm in ("aetdice", "optidice", "fairdice"):
         changes["beta"] = 0.1
+    if "expectile" not in changes and algorithm == "esr-iql":
+        changes["expectile"] = 0.85
     return train(data, objective, **{"algorithm": algorithm, "config": config, "progress": False, **changes})
 
 

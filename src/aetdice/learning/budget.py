@@ -8,6 +8,7 @@ from aetdice.algorithms import Algorithm
 from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
 from aetdice.errors import InputError
+from aetdice.learning.choice import GRIDS
 from aetdice.learning.inputs import set_aside
 from aetdice.learning.recipe import (
     EFFORTS,
@@ -103,5 +104,6 @@ def policies_of(
 ) -> int:
     """About how many are trained: every setting for every objective and seed, and a twin for every seed."""
     own = [len(several(value)) for value in sweeps.values() if value is not None]
-    tried = MOST_TRIED if algorithm == AETDICE and not own else math.prod(own)
+    grid = [len(values) for values in GRIDS.get(algorithm, {}).values()]
+    tried = MOST_TRIED if algorithm == AETDICE and not own else math.prod(own or grid)
     return len(seeds) * (1 + len(objectives) * len(rates) * tried)

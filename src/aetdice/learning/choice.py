@@ -58,6 +58,12 @@ TRIED: dict[type[Model] | None, Mapping[str, Any]] = {
     None: {"sample_size": SURE_SIZE},
 }
 """By the model in which policies can be played."""
+GRIDS: Mapping[str, Mapping[str, Any]] = {
+    "esr-iql": {"expectile": (0.6, 0.75, 0.9), "temperature": (3.0, 14.0)},
+    "fairdice": {"beta": (0.1, 1.0, 10.0)},
+    "optidice": {"beta": (0.1, 1.0, 10.0)},
+}
+"""What other algorithms try of their own hyper-parameters where policies can be played."""
 
 
 class Choice(NamedTuple):
@@ -90,6 +96,13 @@ def choose(dataset: Episodes, given: Choice, horizon: int) -> Choice:
     steady = {name: value for name, value in STEADY.items() if name not in given.config.changed()}
     config = _all_of_it(given.config).adapted(steady)
     return Choice(aetdice(horizon, config), config, {**given.sweeps, "beta": BETAS}, "random")
+
+
+def choose_own(dataset: Episodes, given: Choice, name: str, horizon: int) -> Choice:
+    """The recipe of another algorithm, and the values of its own that are tried."""
+    config = settle(dataset, given.algorithm, horizon, given.config)
+    grid = {} if kind_of_model(dataset) is None else GRIDS.get(name, {})
+    return given._replace(config=_all_of_it(config) if grid else config, sweeps={**given.sweeps, **grid})
 
 
 def _all_of_it(config: TrainingConfig) -> TrainingConfig:

@@ -16,7 +16,7 @@ from aetdice.data.augmentation import check_horizon
 from aetdice.data.device import DeviceData
 from aetdice.data.stored import StoredSteps
 from aetdice.errors import InputError
-from aetdice.learning.choice import Choice, choose, some_of, with_joined, worth_trying
+from aetdice.learning.choice import Choice, choose, choose_own, some_of, with_joined, worth_trying
 from aetdice.learning.evidence import Evidence
 from aetdice.learning.inputs import (
     actions_of,
@@ -31,7 +31,6 @@ from aetdice.learning.inputs import (
     split,
 )
 from aetdice.learning.population import product, stack
-from aetdice.learning.recipe import settle
 from aetdice.learning.streaming import check_wanted, may_stay, streams
 from aetdice.networks import Encoder, PolicyHead
 from aetdice.objectives import Objective, check_objective
@@ -183,8 +182,9 @@ def _with_open_settings(dataset: Episodes, name: str, given: Choice, horizon: in
         return given
     if name == AETDICE:
         return choose(dataset, given, horizon) if config.dual.n_step is None else given
-    config = readable(settle(dataset, given.algorithm, horizon, config), name)
-    return Choice(algorithm_for(name, horizon, config), config, given.sweeps)
+    choice = choose_own(dataset, given, name, horizon)
+    config = readable(choice.config, name)
+    return choice._replace(algorithm=algorithm_for(name, horizon, config), config=config)
 
 
 def algorithm_for(name: str, horizon: int, config: TrainingConfig) -> Algorithm:
