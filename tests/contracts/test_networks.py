@@ -364,7 +364,8 @@ def test_rows_together_give_what_each_gives(coarse_slopes: bool):
 
         return jnp.sum((of(x) if together else jax.vmap(of)(x)) ** 2)
 
-    one, other = (jax.value_and_grad(value)((net, x), together=each) for each in (True, False))
+    slopes = jax.jit(jax.value_and_grad(value), static_argnames="together")
+    one, other = (slopes((net, x), together=each) for each in (True, False))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4), one, other)
 
 
@@ -397,9 +398,9 @@ def test_rounded_products_are_near_and_weights_keep_their_precision(slopes_only:
         assert outputs.dtype == jnp.float32
         return jnp.sum(outputs**2)
 
-    exact, slopes = jax.value_and_grad(value)(net, x, coarse_slopes=False)
-    given = x if slopes_only else x.astype(jnp.bfloat16)
-    near, rounded = jax.value_and_grad(value)(net, given, coarse_slopes=slopes_only)
+    both = jax.jit(jax.value_and_grad(value), static_argnames="coarse_slopes")
+    exact, slopes = both(net, x, coarse_slopes=False)
+    near, rounded = both(net, x if slopes_only else x.astype(jnp.bfloat16), coarse_slopes=slopes_only)
     assert (near == exact) == slopes_only
     np.testing.assert_allclose(near, exact, rtol=0.02)
     for ours, theirs in zip(rounded.weights[:-1], slopes.weights[:-1], strict=True):
@@ -414,8 +415,8 @@ def test_only_bfloat16_rounds():
     slopes = {}
     for precision in ("highest", "tensorfloat32", "bfloat16"):
         with jax.default_matmul_precision(precision):
-            value, slopes[precision] = jax.value_and_grad(lambda nu: nu(*place))(nu)
-            np.testing.assert_allclose(value, nu(*place), rtol=1e-6)
+            value, slopes[precision] = eqx.filter_jit(jax.value_and_grad(lambda nu: nu(*place)))(nu)
+            np.testing.assert_allclose(value, eqx.filter_jit(nu)(*place), rtol=1e-6)
     first = {name: slope.net.weights[0] for name, slope in slopes.items()}
     assert eqx.tree_equal(slopes["highest"], slopes["tensorfloat32"])  # on a CPU
     assert not np.array_equal(first["highest"], first["bfloat16"])
