@@ -35,7 +35,9 @@ def shifts(count: int, kind: str, share: float = 0.5, seed: int = 0) -> Episodes
     rewards = np.stack([actions + 1.0, 2.0 - actions], axis=1) + rng.integers(0, 3, (steps, 2))
     if kind == "rewards":
         rewards *= 1 + np.concatenate([np.arange(length) for length in lengths])[:, None]
-    return Episodes(rng.integers(0, 3, (steps + count, 1)), actions, rewards, lengths, over, ~over, ("a", "b"))
+    return Episodes(
+        rng.integers(0, 3, (steps + count, 1)), actions, rewards, lengths, over, ~over, ("a", "b")
+    )
 
 
 @pytest.mark.parametrize("kind", ["ends", "rewards"])
