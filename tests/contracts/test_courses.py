@@ -16,6 +16,7 @@ from aetdice.envs.environment import Environment
 from aetdice.evaluation import load_policy
 from aetdice.evaluation.rollout import rollout_returns
 from aetdice.learning.inputs import encoder_for, onto_device
+from aetdice.learning.source import weigh
 from aetdice.networks import PolicyNetwork
 from aetdice.serving import policy_model
 from aetdice.serving.programs import policy_programs
@@ -214,7 +215,7 @@ def test_episodes_of_one_kind_have_one_course():
     hyper = learner.hyper(ser(threshold=0.1), 1e-3, sample_size=0.1)
     encoder = encoder_for(dataset, 16, learner, config.network)
     state = learner.finish(learner.init(encoder, hyper, data, jax.random.key(0)), hyper, data)
-    courses = np.asarray(learner.weigh(state, hyper, data).courses).reshape(len(dataset), 16)
+    courses = np.asarray(weigh(learner, state, hyper, data).courses).reshape(len(dataset), 16)
     assert (courses == courses[:, :1]).all()
     far = dataset.returns.max(axis=1) >= 8
     right = dataset.returns[far, 0] > dataset.returns[far, 1]
