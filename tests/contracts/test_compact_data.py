@@ -54,6 +54,11 @@ def taken(recorded, rows):
     return recorded.take(rows)
 
 
+@eqx.filter_jit
+def next_accrued(recorded):
+    return recorded.next_accrued
+
+
 def same_steps(recorded, transitions):
     rows = np.random.default_rng(0).permutation(np.arange(recorded.count).repeat(2))
     found = taken(recorded, rows)
@@ -80,7 +85,7 @@ def test_each_state_is_stored_once_and_each_step_is_what_it_was(first, second, d
     data = to_device(transitions, actions=3)
     assert data.steps.observation.shape[0] == data.steps.count + len(episodes)
     same_steps(data.steps, transitions)
-    np.testing.assert_array_equal(data.steps.next_accrued, transitions.next_accrued.astype(np.float32))
+    np.testing.assert_array_equal(next_accrued(data.steps), transitions.next_accrued.astype(np.float32))
     censored = episodes.truncated & (episodes.lengths < HORIZON)
     if np.any(~censored | (episodes.lengths >= n_step)):
         segments, of_step = augment_segments(episodes, Identity(), n_step, HORIZON)
