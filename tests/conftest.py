@@ -36,7 +36,7 @@ from jax._src.interpreters import mlir  # noqa: E402
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_traceback_in_locations_limit", 0)  # nobody reads the programs of tests
-if jax.__version_info__ < (0, 12):  # later releases share this by themselves
+if jax.__version_info__ < (0, 12):  # each program makes, and keeps, a context of its own; later ones share
     CONTEXT_OF = functools.cache(lambda thread, make=mlir.make_ir_context: make())
     mlir.make_ir_context = lambda: CONTEXT_OF(threading.get_ident())
 
