@@ -128,10 +128,12 @@ def update_values(
 def _drawn_values(
     algorithm: Algorithm, seeds: Int[Array, " members"], data: DeviceData, steps: Int[Array, " chunk"]
 ) -> Any:
-    def draw(seed: Int[Array, ""], step: Int[Array, ""]) -> Any:
+    """By step and member: drawn at once, since many small draws are slow."""
+
+    def draw(step: Int[Array, ""], seed: Int[Array, ""]) -> Any:
         return algorithm.draw(jax.random.fold_in(_key(seed, 2), step), data)
 
-    return _ahead(draw, seeds, steps)
+    return jax.vmap(lambda step: jax.vmap(lambda seed: draw(step, seed))(seeds))(steps)
 
 
 def _updated_values(
@@ -238,18 +240,6 @@ def _in_turn(function: Callable[[Any], T], members: Any) -> T:
     """Of every member, one after the other: together their passes would take memory for each."""
     arrays, rest = eqx.partition(members, eqx.is_array)
     return jax.lax.map(lambda own: function(eqx.combine(own, rest)), arrays)
-
-
-def _ahead(draw: Any, each: Any, steps: Int[Array, " chunk"]) -> Any:
-    """What every member draws at every step of a chunk, at once: many small draws are slow.
-
-    Members take turns: to search all their CDFs together XLA would first build the indices.
-    """
-
-    def turn(own: Any) -> Any:
-        return jax.vmap(lambda step: draw(own, step))(steps)
-
-    return _by_step(_in_turn(turn, each))
 
 
 def _by_step(drawn: T) -> T:
