@@ -144,6 +144,10 @@ class Iql(Algorithm):
         self.ignores = ("dual", "ablation.time", "ablation.offsets", "extraction.courses")
 
     @property
+    def batch(self) -> int:
+        return self.config.batch
+
+    @property
     def sweeps(self) -> dict[str, float]:
         return {"expectile": 0.85, "temperature": 14.0}
 
