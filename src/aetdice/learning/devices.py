@@ -51,12 +51,14 @@ def splits_rows(members: int, batch: int) -> bool:
 def split_rows(batches: T) -> T:
     """Batches by update, member and row, the rows of large ones spread over all devices if members are not.
 
-    Rows that devices do not divide stay together. It says where arrays are to lie and changes no result; the compiler has gradients added up.
+    Rows that devices do not divide stay together. It says where arrays are to lie and changes no result;
+    the compiler has gradients added up.
     """
     spread = not jax.sharding.get_abstract_mesh().empty
 
     def place(leaf: jax.Array) -> jax.Array:
-        if spread or leaf.ndim < 3 or leaf.shape[2] % jax.device_count() or not splits_rows(*leaf.shape[1:3]):
+        divided = leaf.ndim > 2 and leaf.shape[2] % jax.device_count() == 0
+        if spread or not divided or not splits_rows(*leaf.shape[1:3]):
             return leaf
         rows = PartitionSpec(None, None, AXIS)  # type: ignore[no-untyped-call]
         split = NamedSharding(_mesh(), rows)

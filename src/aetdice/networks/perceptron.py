@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -31,32 +31,14 @@ class Perceptron(eqx.Module):
         self.biases = tuple(jnp.zeros(fan[1], jnp.float32) for fan in fans)
 
     def __call__(self, x: Float[Array, "*rows i"], kept: Kept = ()) -> Float[Array, "*rows o"]:
-        """In the precision that x asks for; the last layer is summed in float32."""
-        hidden = self.hidden(x, kept)
-        weight, bias = self.weights[-1].astype(hidden.dtype), self.biases[-1]
-        return _affine(_in_rows(hidden), weight, bias).reshape(*x.shape[:-1], len(bias))
+        """In float32, or in the half precision of x with all sums in float32."""
+        outputs = _outputs(_in_rows(x), self.weights, self.biases, kept)
+        return outputs.reshape(*x.shape[:-1], outputs.shape[-1])
 
     def hidden(self, x: Float[Array, "*rows i"], kept: Kept = ()) -> Float[Array, "*rows h"]:
         """What the last layer sees; `kept` scales the units of each hidden layer."""
-        rows = _hidden_layers(_in_rows(x), self.weights[:-1], self.biases[:-1], kept)
-        return rows.reshape(*x.shape[:-1], rows.shape[-1])
-
-
-class Precision(NamedTuple):
-    """Of a network's layers."""
-
-    products: DTypeLike
-    """Their factors: what layers see, and weights."""
-    sums: DTypeLike
-    """What comes of them, before and after GELU."""
-    gradients: DTypeLike
-
-
-def _precision_of(x: Float[Array, "*s"]) -> Precision:
-    """All as x is; but float16 has no room for small gradients, and its products are summed in float32."""
-    if x.dtype == jnp.float16:
-        return Precision(jnp.float16, jnp.float32, jnp.bfloat16)
-    return Precision(x.dtype, x.dtype, x.dtype)
+        seen, _ = _hidden_layers(_in_rows(x), self.weights, self.biases, kept)
+        return seen[-1].reshape(*x.shape[:-1], seen[-1].shape[-1])
 
 
 def _in_rows(x: Float[Array, "*rows i"]) -> Float[Array, "n i"]:
@@ -64,72 +46,79 @@ def _in_rows(x: Float[Array, "*rows i"]) -> Float[Array, "n i"]:
 
 
 @jax.custom_vjp
+def _outputs(
+    x: Float[Array, "rows i"], weights: Layers, biases: Layers, kept: Kept
+) -> Float[Array, "rows o"]:
+    return _outputs_and_slopes(x, weights, biases, kept)[0]
+
+
+def _outputs_and_slopes(
+    x: Float[Array, "rows i"], weights: Layers, biases: Layers, kept: Kept
+) -> tuple[Float[Array, "rows o"], Any]:
+    seen, slopes = _hidden_layers(x, weights, biases, kept)
+    factors = _last_factors(x)
+    outputs = _product(seen[-1].astype(factors), weights[-1].astype(factors))
+    return outputs + jnp.broadcast_to(biases[-1], outputs.shape), (seen, slopes, weights, kept)
+
+
 def _hidden_layers(
     x: Float[Array, "rows i"], weights: Layers, biases: Layers, kept: Kept
-) -> Float[Array, "rows h"]:
-    return _hidden_and_slopes(x, weights, biases, kept)[0]
+) -> tuple[list[Array], list[Array]]:
+    """What each layer sees, and its slope, written down once.
 
-
-def _hidden_and_slopes(
-    x: Float[Array, "rows i"], weights: Layers, biases: Layers, kept: Kept
-) -> tuple[Float[Array, "rows h"], Any]:
-    """What each layer sees, and its slope, are written down once.
-
-    By itself XLA would keep what they are made of, and read all of that again.
+    By itself XLA would keep what they are made of, and read all of that again for the gradient.
     """
-    precision, seen, slopes = _precision_of(x), [x], []
-    for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
-        before = _affine(seen[-1], weight.astype(precision.products), bias.astype(precision.sums))
+    seen, slopes = [x], []
+    for i, (weight, bias) in enumerate(zip(weights[:-1], biases[:-1], strict=True)):
+        product = _product(seen[-1], weight.astype(x.dtype)).astype(x.dtype)
+        before = product.astype(bias.dtype) + jnp.broadcast_to(bias, product.shape)
         value, slope = jax.jvp(jax.nn.gelu, (before,), (jnp.ones_like(before),))
         if kept:
-            factor = jnp.broadcast_to(kept[i].astype(value.dtype), value.shape)
+            factor = jnp.broadcast_to(kept[i], value.shape)
             value, slope = value * factor, slope * factor
-        last = i == len(weights) - 1
-        shown = value if last else value.astype(precision.products)
-        written = (shown, slope.astype(precision.gradients))
-        shown, slope = jax.lax.optimization_barrier(written)  # type: ignore[no-untyped-call]
-        seen.append(shown)
+        written = value.astype(x.dtype), slope.astype(_gradients(x))
+        value, slope = jax.lax.optimization_barrier(written)  # type: ignore[no-untyped-call]
+        seen.append(value)
         slopes.append(slope)
-    return seen[-1], (tuple(seen[:-1]), tuple(slopes), weights, kept)
+    return seen, slopes
 
 
-def _along_hidden(at: Any, change: Float[Array, "rows h"]) -> Any:
+def _along_outputs(at: Any, change: Float[Array, "rows o"]) -> Any:
+    """Gradients from the last layer to the first."""
     seen, slopes, weights, kept = at
-    along: list[tuple[Array, Array]] = []
-    for x, slope, weight in zip(*map(reversed, (seen, slopes, weights)), strict=True):
-        exact = slope.astype(jnp.float32) * change.astype(jnp.float32)
-        change = exact.astype(slope.dtype)
-        d_weight, d_bias = _over_rows(x.astype(change.dtype), change), jnp.sum(exact, axis=0)
-        along.append((d_weight.astype(weight.dtype), d_bias.astype(weight.dtype)))
-        change = change @ weight.astype(change.dtype).T
+    x, above = seen[0], change.astype(_last_factors(seen[0]))
+    along = [(_over_rows(seen[-1].astype(above.dtype), above), jnp.sum(change, axis=0))]
+    for i in reversed(range(len(slopes))):
+        above = above @ weights[i + 1].astype(above.dtype).T
+        exact = slopes[i].astype(jnp.float32) * above.astype(jnp.float32)
+        above = exact.astype(_gradients(x))
+        along.append((_over_rows(seen[i].astype(above.dtype), above), jnp.sum(exact, axis=0)))
     d_weights, d_biases = zip(*reversed(along), strict=True)
-    return change.astype(seen[0].dtype), d_weights, d_biases, jax.tree.map(jnp.zeros_like, kept)
+    d_weights = tuple(each.astype(jnp.float32) for each in d_weights)
+    dx = (above @ weights[0].astype(above.dtype).T).astype(x.dtype)
+    return dx, d_weights, d_biases, jax.tree.map(jnp.zeros_like, kept)
 
 
-_hidden_layers.defvjp(_hidden_and_slopes, _along_hidden)
+_outputs.defvjp(_outputs_and_slopes, _along_outputs)
 
 
-@jax.custom_vjp
-def _affine(
-    x: Float[Array, "rows i"], weight: Float[Array, "i o"], bias: Float[Array, " o"]
-) -> Float[Array, "rows o"]:
-    """x W + b, summed in the precision of b."""
-    y = jnp.matmul(x, weight, preferred_element_type=bias.dtype)
-    return y + jnp.broadcast_to(bias, y.shape)
-
-
-def _along_affine(at: tuple[Array, Array], change: Float[Array, "rows o"]) -> tuple[Array, Array, Array]:
-    x, weight = at
-    d_bias, change = jnp.sum(change, axis=0), change.astype(x.dtype)
-    return change @ weight.T, _over_rows(x, change), d_bias
-
-
-_affine.defvjp(lambda x, weight, bias: (_affine(x, weight, bias), (x, weight)), _along_affine)
+def _product(x: Float[Array, "rows i"], weight: Float[Array, "i o"]) -> Float[Array, "rows o"]:
+    return jnp.matmul(x, weight, preferred_element_type=jnp.float32)
 
 
 def _over_rows(x: Float[Array, "rows i"], change: Float[Array, "rows o"]) -> Float[Array, "i o"]:
     """A weight's slope, laid out as the weight is: JAX would make its transpose, slow to add to moments."""
     return jax.lax.dot_general(x, change, (((0,), (0,)), ((), ())))
+
+
+def _gradients(x: Array) -> DTypeLike:
+    """The precision of gradients: float16 has no room for small ones."""
+    return jnp.bfloat16 if x.dtype == jnp.float16 else x.dtype
+
+
+def _last_factors(x: Array) -> DTypeLike:
+    """The precision of what the last layer multiplies: of float16 it is few outputs, and they are ν."""
+    return jnp.float32 if x.dtype == jnp.float16 else x.dtype
 
 
 def products_are_rounded() -> bool:
