@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike
@@ -11,9 +12,10 @@ from typing import Any
 from aetdice.behaviours import collect_body
 from aetdice.behaviours.collection import QUALITIES as BODY_QUALITIES
 from aetdice.behaviours.collection import TRAJECTORIES
-from aetdice.data import Columns, Episodes, read_file, read_table
+from aetdice.data import Columns, Episodes, read_table
 from aetdice.data.minari import minari_ids
-from aetdice.data.readers import FORMATS
+from aetdice.data.readers import FORMATS, is_place, locate, read_place
+from aetdice.data.urls import is_url, local_path
 from aetdice.envs import ENVIRONMENTS, IDS, FiniteEnvironment
 from aetdice.envs.batched import BatchedEnvironment
 from aetdice.envs.dispatch import collect_dispatch
@@ -108,11 +110,12 @@ def load_dataset(
 def _load_file(
     data: str, columns: Columns, ends: str | None, horizon: int | None, format: str | None
 ) -> Episodes:
-    path = Path(data)
-    if path.exists():
-        path, name = path.resolve(), format
+    path = Path(local_path(data))
+    if is_place(data):
+        # Runs find the data again from wherever they are resumed.
+        place = locate(data if is_url(data) else os.path.realpath(path), format)
     elif format == "minari" or (format is None and data in minari_ids()):
-        name = "minari"
+        place, format = locate(data, "minari"), "minari"
     else:
         known = ", ".join(COLLECTORS)
         if path.suffix or len(path.parts) > 1:
@@ -123,9 +126,9 @@ def _load_file(
         raise InputError(
             f"there is no environment {data!r} (known: {known}), and no file or Minari dataset of that name"
         )
-    found = read_file(path, columns, ends=ends, horizon=horizon, format=name)
-    origin: dict[str, Any] = {"file": str(path), **(found.origin or {}), "ends": found.ends}
-    origin |= {key: value for key, value in (("horizon", horizon), ("format", name)) if value is not None}
+    found = read_place(place, columns, ends, horizon)
+    origin: dict[str, Any] = {"file": place.name, **(found.origin or {}), "ends": found.ends}
+    origin |= {key: value for key, value in (("horizon", horizon), ("format", format)) if value is not None}
     return dataclasses.replace(found, origin=origin)
 
 

@@ -17,7 +17,8 @@ from aetdice.errors import InputError
 from aetdice.progress import listening
 
 SIGNS = {"error": "✗", "warning": "!", "note": "·"}
-SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npz": "npz", "": "store"}
+SUFFIXES = {".csv": "csv", ".npz": "npz", "": "store"}
+SUFFIXES |= {suffix: name for name in ("parquet", "arrow") for suffix in FORMATS[name].suffixes}
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,9 @@ class Convert:
     """Write a log in another format."""
 
     source: tyro.conf.Positional[str]
-    """A file or folder of logged episodes, or a Minari id on this machine."""
+    """Logged episodes: a file, a folder or pattern of files, a URL of one, or a Minari id on this machine."""
     target: tyro.conf.Positional[str]
-    """The new file: .csv, .parquet or .npz; a name without a suffix is a native store."""
+    """The new file: .csv, .parquet, .arrow or .npz; a name without a suffix is a native store."""
     log: LogOptions = LogOptions()
     horizon: int | None = None
     """After how many steps an episode is over at the latest (default: the longest)."""
@@ -101,7 +102,7 @@ class Doctor:
     """
 
     source: tyro.conf.Positional[str]
-    """A file or folder of logged episodes, or a Minari id on this machine."""
+    """Logged episodes: a file, a folder or pattern of files, a URL of one, or a Minari id on this machine."""
     log: LogOptions = LogOptions()
     horizon: int | None = None
     """After how many steps an episode is over at the latest (default: the longest)."""
@@ -113,7 +114,7 @@ class Doctor:
     def run(self) -> None:
         given = self.log.given()
         columns = given["columns"] or Columns()
-        mended = None if self.fix is None else mend(Path(self.source), columns, self.fix)
+        mended = None if self.fix is None else mend(self.source, columns, self.fix)
         source = str(self.fix) if mended else self.source
         with self.shown.progress() as progress, listening(progress):
             report = examine(source, columns, ends=self.log.ends, horizon=self.horizon)

@@ -83,9 +83,7 @@ class Archive(Format):
 
     name = "npz"
     words = "a NumPy archive of plain arrays"
-
-    def recognises(self, path: Path) -> bool:
-        return path.is_file() and path.suffix.lower() == ".npz"
+    suffixes = (".npz",)
 
     def table(self, path: Path) -> Table | None:
         """The archive as a table, if it has one row per step."""
@@ -275,9 +273,7 @@ class D4morl(Format):
 
     name = "d4morl"
     words = "a pickle of D4MORL, read without running anything"
-
-    def recognises(self, path: Path) -> bool:
-        return path.is_file() and path.suffix.lower() in (".pkl", ".pickle")
+    suffixes = (".pkl", ".pickle")
 
     def read(self, path: Path, columns: Columns) -> Recording:
         return recording_from(read_d4morl(path, _Sizes(path, columns)), str(path), columns)

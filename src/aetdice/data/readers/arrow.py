@@ -23,8 +23,8 @@ class Table(NamedTuple):
     rows: int
     read: Callable[[str], Column]
     """A column as it is; `load` has those that are numbers or categories."""
-    line: Callable[[int], int] | None = None
-    """The line of a row, where lines are what a reader of the file would count."""
+    place: Callable[[int], str] | None = None
+    """How a row is called in messages, where that is not by its number in the source."""
     ends: str | None = None
     """What the file says of truncated ends, if it does."""
 
@@ -39,8 +39,7 @@ class Table(NamedTuple):
         return column
 
     def row(self, row: int) -> str:
-        counted = f"row {row}" if self.line is None else f"line {self.line(row)}"
-        return f"{self.source}, {counted}"
+        return f"{self.source}, row {row}" if self.place is None else self.place(row)
 
 
 def pyarrow() -> Any:

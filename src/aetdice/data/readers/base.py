@@ -107,10 +107,12 @@ class Format(abc.ABC):
     name: ClassVar[str]
     words: ClassVar[str]
     """What it is, in a few words."""
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    """How the names of its files end."""
 
-    @abc.abstractmethod
     def recognises(self, path: Path) -> bool:
         """Whether a path that exists looks like one."""
+        return path.is_file() and path.suffix.lower() in self.suffixes
 
     @abc.abstractmethod
     def read(self, path: Path, columns: Columns) -> Recording | Saved:
