@@ -77,6 +77,8 @@ class Recording:
     """How a step of an episode is called in messages."""
     columns: Columns = Columns()
     notes: tuple[str, ...] = ()
+    flagless: int = 0
+    """How many episodes end without a flag."""
     ends: str | None = None
     """What the file says of truncated ends, if it does."""
     frames: Shaped[np.ndarray, "rows o"] | None = None
