@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import tyro
 
 from aetdice.cli.options import Shown
 from aetdice.data import FORMATS, Columns, Episodes
+from aetdice.data.conversion import Plan, parts_of, plan_of, write_store
 from aetdice.data.doctor import Report, examine
 from aetdice.data.mending import mend
+from aetdice.data.readers import Place, TableFile
 from aetdice.data.readers.arrays import Store
 from aetdice.data.store import load_episodes, load_facts
-from aetdice.datasets import load_dataset
+from aetdice.datasets import load_dataset, name_of_environment, place_of
 from aetdice.errors import InputError
 from aetdice.progress import listening
 
@@ -71,27 +73,63 @@ class Convert:
         name = self.to or SUFFIXES.get(target.suffix.lower())
         if name is None:
             raise InputError(f"{target} has no suffix that names a format; say --to {' | '.join(FORMATS)}")
-        dataset = self.load(self.log.ends)
-        FORMATS[name].write(target, dataset)
-        self.shown.say(*dataset.notes)
-        self.tell(dataset, {"written": str(target), "format": name}, f"written: {target} ({name})")
+        with self.shown.progress() as progress, listening(progress):
+            place = self.table() if name == "store" else None
+            if place is None:
+                dataset = self.load(self.log.ends)
+                FORMATS[name].write(target, dataset)
+                found = Found(len(dataset), dataset.steps, dataset.notes)
+            else:
+                with place.named():
+                    plan = self.plan(place, self.log.ends)
+                    write_store(target, plan)
+                found = Found(*plan.size, plan.notes)
+        self.tell(found, {"written": str(target), "format": name}, f"written: {target} ({name})")
 
     def add_to(self, store: Path) -> None:
         """Append to a store; ends are read as it has them unless said otherwise."""
-        dataset = self.load(self.log.ends or load_facts(store).get("ends"))
-        Store().append(store, dataset)
-        self.shown.say(*dataset.notes)
+        ends = self.log.ends or load_facts(store).get("ends")
+        with self.shown.progress() as progress, listening(progress):
+            place = self.table()
+            if place is None:
+                dataset = self.load(ends)
+                Store().append(store, [dataset])
+                found = Found(len(dataset), dataset.steps, dataset.notes)
+            else:
+                with place.named():
+                    plan = self.plan(place, ends)
+                    Store().append(store, parts_of(plan))
+                found = Found(*plan.size, plan.notes)
         now = len(load_episodes(store))
-        words = f"appended to {store}: {len(dataset):,} episodes; it has {now:,} now"
-        self.tell(dataset, {"written": str(store), "format": "store", "episodes_now": now}, words)
+        words = f"appended to {store}: {found.episodes:,} episodes; it has {now:,} now"
+        self.tell(found, {"written": str(store), "format": "store", "episodes_now": now}, words)
 
-    def tell(self, dataset: Episodes, record: dict[str, Any], words: str) -> None:
-        facts = {"episodes": len(dataset), "steps": dataset.steps, "notes": list(dataset.notes)}
+    def tell(self, found: "Found", record: dict[str, Any], words: str) -> None:
+        self.shown.say(*found.notes)
+        facts = {"episodes": found.episodes, "steps": found.steps, "notes": list(found.notes)}
         self.shown.answer({**facts, **record}, lambda: [words])
+
+    def table(self) -> Place | None:
+        """The source if it is a table, which goes to a store block by block."""
+        place = None if name_of_environment(self.source) else place_of(self.source)
+        return place if place is not None and isinstance(place.format, TableFile) else None
+
+    def plan(self, place: Place, ends: str | None) -> Plan:
+        stack = place.stack()
+        assert stack is not None
+        return plan_of(stack, self.log.given()["columns"] or Columns(), ends, self.horizon)
 
     def load(self, ends: str | None) -> Episodes:
         arguments: dict[str, Any] = {} if self.horizon is None else {"horizon": self.horizon}
         return load_dataset(self.source, **{**self.log.given(), "ends": ends}, **arguments)
+
+
+class Found(NamedTuple):
+    """What was converted."""
+
+    episodes: int
+    steps: int
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """From a recording to episodes: how they end, and what the last row means."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -66,6 +66,16 @@ def interpret(recording: Recording, ends: str | None = None, horizon: int | None
 def outline_of(recording: Recording) -> Outline:
     return Outline(
         recording.lengths, recording.terminated, recording.truncated, recording.last, recording.flagless
+    )
+
+
+def joined_outline(parts: Sequence[Outline]) -> Outline:
+    return Outline(
+        np.concatenate([part.lengths for part in parts]),
+        np.concatenate([part.terminated for part in parts]),
+        np.concatenate([part.truncated for part in parts]),
+        np.concatenate([part.last for part in parts]),
+        sum(part.flagless for part in parts),
     )
 
 

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from aetdice.data.cache import kept, make_kept
 from aetdice.data.store import ARRAYS, MANIFEST
 from aetdice.data.urls import WEB, WRAPPERS, shown, suffix_of, without_secrets
 from aetdice.errors import InputError
 from aetdice.files import write_whole
 from aetdice.locking import alone
 from aetdice.progress import tell
-from aetdice_command.cache import cache_folder
 
 AT_ONCE = 4
 """Files that are fetched at the same time."""
@@ -107,6 +107,12 @@ class Remote:
                 finally:
                     shutil.rmtree(partial, ignore_errors=True)
         return target
+
+    def forget(self) -> None:
+        """Delete the copies of the files."""
+        for file in self.files:
+            if file.mark is not None and (folder := kept("files", self._key(file.name, file.mark))):
+                shutil.rmtree(folder, ignore_errors=True)
 
     def identity(self) -> list[Any] | None:
         """What tells these files from others; None where one of them may change unseen."""
@@ -200,7 +206,7 @@ class Remote:
 
     def _folder(self, key: str | None) -> Path:
         """Where something with this key is kept; without one, for as long as this object lives."""
-        folder = None if key is None else kept_under("files", key)
+        folder = None if key is None else make_kept("files", key)
         if folder is not None:
             return folder
         if self.temporary is None:
@@ -227,16 +233,3 @@ class Remote:
         return InputError(
             f"{self.name} cannot be read: {type(error).__name__}{f': {words}' if words else ''}"
         )
-
-
-def kept_under(kind: str, key: str) -> Path | None:
-    """The folder of the cache for what has this key; None where nothing can be kept."""
-    base = cache_folder()
-    if base is None:
-        return None
-    folder = base / "data" / kind / hashlib.sha256(key.encode()).hexdigest()[:32]
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return folder if os.access(folder, os.W_OK | os.X_OK) else None

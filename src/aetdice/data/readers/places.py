@@ -63,6 +63,11 @@ class Place:
         """The same, to be read block by block; None where whole arrays are kept."""
         return self.format.stack(self.parts, self.name) if isinstance(self.format, TableFile) else None
 
+    @property
+    def bytes(self) -> int:
+        """Of all files."""
+        return sum(part.path.stat().st_size for part in self.parts)
+
     @contextmanager
     def named(self) -> Iterator[None]:
         """Messages name the URL and not the copy."""

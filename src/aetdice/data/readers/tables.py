@@ -14,6 +14,7 @@ from aetdice.data.readers.checks import (
     check_closing,
     check_steps,
     flags_at_ends,
+    is_flag,
     missing_in,
     odd_in,
     word_in,
@@ -197,7 +198,7 @@ def _flag(table: Table, name: str | None, closing: Bool[np.ndarray, " rows"]) ->
     values = column.values
     if column.categories is not None:
         words = np.array([str(word).strip().lower() for word in column.categories])
-        odd = ~np.isin(words, ("true", "false", "1", "0"))
+        odd = np.array([not is_flag(word) for word in words])
         if odd.any():
             raise odd_in(table, f"column {name!r}", column, odd, "true or false, 0 or 1")
         values = np.isin(words, ("true", "1"))[values]
