@@ -230,6 +230,6 @@ def _check_different(blocks: Blocks, keys: UInt64[np.ndarray, " n"], rows: Int[n
     if again.size:
         row, name = int((np.cumsum(rows) - rows)[again.min()]), str(blocks.columns.episode)
         raise InputError(
-            f"{blocks.stack.place(row)}: episode {blocks.shown(name, row)} goes on here after other episodes; "
-            f"its rows must stand together ({MEND})"
+            f"{blocks.stack.place(row)}: episode {blocks.shown(name, row)} goes on here after other "
+            f"episodes; its rows must stand together ({MEND})"
         )

@@ -81,8 +81,8 @@ def check_recordable(url: str) -> None:
     """`InputError` where what is written down of a URL would not find the data again."""
     if is_url(url) and shown(url) != url:
         raise InputError(
-            f"{shown(url)} carries credentials, which are not written down: put them into the environment, "
-            "where fsspec's file systems look for them"
+            f"{shown(url)} is given with credentials, which are not written down and so are not found "
+            "again: put them into the environment, where fsspec's file systems look for them"
         )
 
 
