@@ -357,20 +357,24 @@ def test_large_tables_at_a_url_are_fetched_once(tmp_path, small_memory, cache):
 
 
 PEAK = """
-import resource, sys
+import sys
 from aetdice.cli import main
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+def peak():
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
+before = peak()
 main(["convert", sys.argv[1], sys.argv[2], "--quiet"])
-print(before // 1024, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(before, peak())
 """
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="nothing else tells a process's peak")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "arrow"])
 def test_memory_does_not_grow_with_the_table(kind, tmp_path):
     rng = np.random.default_rng(0)
     peaks = []
-    for steps in (400_000, 3_200_000):  # 50 and 400 MB of arrays
+    for steps in (400_000, 3_200_000):  # 46 and 371 MB of arrays
         columns: dict[str, Any] = {
             "episode": np.arange(steps) // 200,
             "truncated": np.arange(steps) % 200 == 199,
@@ -389,7 +393,8 @@ def test_memory_does_not_grow_with_the_table(kind, tmp_path):
             int, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-2:]
         )
         peaks.append(peak - before)
-    assert peaks[1] < peaks[0] + 150  # MB, where the arrays are 350 larger
+    assert peaks[1] < peaks[0] + 120  # MB, where the arrays are 325 larger
+    assert peaks[1] < 600
 
 
 def test_sizes_are_counted_without_reading(tmp_path):

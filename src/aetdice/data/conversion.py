@@ -28,15 +28,13 @@ from aetdice.data.interpretation import (
     rule,
 )
 from aetdice.data.kinds import (
-    Acted,
     Layout,
-    Looks,
-    Observed,
     coded_actions,
     coded_observations,
     look_at_actions,
     look_at_observations,
 )
+from aetdice.data.looks import Acted, Looks, Observed
 from aetdice.data.readers.arrow import Table
 from aetdice.data.readers.base import Recording
 from aetdice.data.readers.blocks import Blocks, ahead

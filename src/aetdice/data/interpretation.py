@@ -10,7 +10,8 @@ from jaxtyping import Bool, Int
 from aetdice.data.coding import Coding
 from aetdice.data.ends import Ending, settle_ends
 from aetdice.data.episodes import Episodes
-from aetdice.data.kinds import Acted, Layout, Observed, actions_of, observations_of
+from aetdice.data.kinds import Layout, actions_of, observations_of
+from aetdice.data.looks import Acted, Observed
 from aetdice.data.readers.base import Recording
 from aetdice.errors import InputError
 

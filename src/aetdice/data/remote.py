@@ -24,6 +24,8 @@ from aetdice.progress import tell
 
 AT_ONCE = 4
 """Files that are fetched at the same time."""
+SILENCE = 60
+"""Seconds after which a web server that says nothing is given up."""
 MARKS = (
     "etag", "content-md5", "digest", "md5hash", "md5", "sha256", "checksum", "blob_id", "oid", "generation",
     "version_id", "lastmodified", "last-modified", "last_modified", "updated", "mtime", "modified", "created",
@@ -129,7 +131,7 @@ class Remote:
             raise InputError(f"{self.name} needs fsspec ({error}); pip install 'aetdice[remote]'") from error
         protocol = self.url.partition("://")[0]
         try:
-            system, path = fsspec.core.url_to_fs(self.url)
+            system, path = fsspec.core.url_to_fs(self.url, **_options(protocol))
         except ImportError as error:
             raise InputError(f"{protocol}:// needs another package: {error}") from error
         except Exception as error:
@@ -233,3 +235,12 @@ class Remote:
         return InputError(
             f"{self.name} cannot be read: {type(error).__name__}{f': {words}' if words else ''}"
         )
+
+
+def _options(protocol: str) -> dict[str, Any]:
+    """How a file system is opened: a web server may take its time, as long as something comes."""
+    if protocol.lower() not in WEB:
+        return {}
+    from aiohttp import ClientTimeout
+
+    return {"client_kwargs": {"timeout": ClientTimeout(total=None, sock_connect=SILENCE, sock_read=SILENCE)}}
