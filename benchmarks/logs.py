@@ -86,7 +86,13 @@ def main() -> None:
             write_log(path, options.steps)
             for what in MEASURES if options.only is None else [options.only]:
                 command = [sys.executable, __file__, "--measure", what, str(path)]
-                answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+                answer = subprocess.run(
+                    command,
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                    env={**os.environ, "AETDICE_CACHE": "off"},
+                ).stdout  # with a cache, large tables are not read but made into stores there
                 found[f"{suffix}_{what}"] = json.loads(answer.splitlines()[-1])
                 print(suffix, what, found[f"{suffix}_{what}"], flush=True)
             path.unlink()
