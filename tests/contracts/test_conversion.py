@@ -228,6 +228,33 @@ def test_cells_with_line_breaks_are_read_in_blocks(tmp_path, monkeypatch):
     assert episodes.sha256 == load_dataset(tmp_path / "log.csv").sha256
 
 
+@given(st.lists(st.integers(1, 60), max_size=5), st.sampled_from(["parquet", "csv"]), st.integers(1, 50))
+def test_parts_that_cut_episodes_are_one_table_in_blocks_too(tmp_path_factory, sizes, kind, size):
+    folder, rest = tmp_path_factory.mktemp("log"), pa.table(log_columns())
+    for number, count in enumerate([*sizes, rest.num_rows]):
+        part, rest = rest.slice(0, count), rest.slice(min(count, rest.num_rows))
+        path = folder / f"part-{number}.{kind}"
+        csv.write_csv(part, path) if kind == "csv" else parquet.write_table(part, path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columnar, "BLOCK_ROWS", size)
+        episodes, _, _ = in_blocks(folder, Columns.from_record(COLUMNS))
+    assert episodes.sha256 == log_episodes().sha256
+
+
+def load_there(folder: str, cache: str) -> str:
+    os.environ["AETDICE_CACHE"] = cache
+    loading.STREAMED_BYTES, columnar.BLOCK_ROWS = 1000, 16
+    return load_dataset(f"{folder}/log.parquet", columns=COLUMNS).sha256
+
+
+def test_processes_that_load_at_once_make_one_store(tmp_path, cache):
+    parquet.write_table(pa.table(log_columns()), tmp_path / "log.parquet")
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        found = pool.starmap(load_there, [(str(tmp_path), str(cache))] * 2)
+    assert found == [log_episodes().sha256] * 2
+    assert len(list((cache / "data" / "stores").glob("*/store"))) == 1
+
+
 def test_an_episode_longer_than_many_blocks_is_one(tmp_path, monkeypatch):
     monkeypatch.setattr(columnar, "BLOCK_ROWS", 3)
     rng = np.random.default_rng(0)

@@ -170,6 +170,23 @@ def test_messages_name_the_url(memory, tmp_path):
         load_dataset("memory://none.csv")
 
 
+def test_a_copy_that_is_cut_off_is_not_kept_and_not_tried_twice(memory, monkeypatch, cache):
+    memory.pipe("/log.csv", b"episode,obs,action,reward\n0,1,2,3\n")
+    tried = []
+
+    def half(self, path, target, **_):
+        tried.append(path)
+        Path(target).write_bytes(memory.cat(path)[:20])
+
+    with monkeypatch.context() as cut:
+        cut.setattr(type(memory), "get_file", half)
+        with pytest.raises(InputError, match="came with 20 bytes instead of 34"):
+            load_dataset("memory://log.csv")
+    assert len(tried) == 1
+    assert not list(cache.rglob("*.csv"))
+    assert load_dataset("memory://log.csv").steps == 1
+
+
 def test_a_url_takes_what_it_needs(monkeypatch):
     pytest.importorskip("fsspec")
     with pytest.raises(InputError, match=r"s3:// needs another package: .*s3fs"):

@@ -77,7 +77,7 @@ class Place:
             if self.remote is None:
                 raise
             words = str(error)
-            for path, name in self.parts:
+            for path, name in vars(self).get("parts", ()):  # which may be what failed
                 words = words.replace(str(path), name)
             raise InputError(words) from error
 
