@@ -120,7 +120,7 @@ class Remote:
         """What tells these files from others; None where one of them may change unseen."""
         if any(file.mark is None for file in self.files):
             return None
-        return [[file.name, file.mark] for file in self.files]
+        return [self._key(file.name, file.mark) for file in self.files]
 
     # Finding.
 

@@ -14,6 +14,8 @@ from aetdice.errors import InputError
 
 MISSING = ["", "nan", "NaN", "NAN", "null", "NULL", "n/a", "N/A", "NA", "#N/A", "None"]
 BLOCK_BYTES = 1 << 24
+GROUP_ROWS = 1 << 18
+"""Rows that are in memory until they are written."""
 WRONG_KIND = re.compile(r"In CSV column #(\d+): CSV conversion error to (.+?): ")
 
 
@@ -88,7 +90,7 @@ def _write(
                 check_alike(names, names_of(blocks.schema, part.name), parts[0].name, part.name)
                 rows = 0
                 for block in blocks:
-                    file.write_batch(block.select(list(names)))
+                    file.write_batch(block.select(list(names)), row_group_size=GROUP_ROWS)
                     rows += block.num_rows
             firsts.append(firsts[-1] + rows)
 
