@@ -10,7 +10,10 @@ from io import StringIO
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import csv
+from support.logs import COLUMNS, log_columns
 from support.refusals import complaint
 from support.sweeps import CLONING, InlineEngine, lasting, planned, run_inline
 
@@ -314,3 +317,25 @@ def test_a_report_of_a_sweep_shows_all_its_jobs(folder, plan, tmp_path, capsys):
 def test_a_report_of_a_sweep_that_has_only_begun_says_so(plan, tmp_path, capsys):
     begin(plan, tmp_path)
     assert complaint(capsys, "report", str(tmp_path)) == f"no job of the sweep in {tmp_path} is done yet"
+
+
+def test_a_machine_fetches_the_data_of_its_own_jobs(tmp_path, monkeypatch):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    for seed in (0, 1):
+        csv.write_csv(pa.table(log_columns(seed=seed)), tmp_path / "log.csv")
+        memory.pipe(f"/sweep/{seed}.csv", (tmp_path / "log.csv").read_bytes())
+    monkeypatch.setenv("AETDICE_CACHE", str(tmp_path / "planner"))
+    datasets = [
+        {"data": f"memory://sweep/{seed}.csv", "columns": COLUMNS, "name": str(seed)} for seed in (0, 1)
+    ]
+    plan = planned(datasets=datasets)
+    begin(plan, tmp_path / "sweep")
+    assert {job.origin["file"] for job in plan.jobs} == {f"memory://sweep/{seed}.csv" for seed in (0, 1)}
+    for job in plan.jobs:
+        monkeypatch.setenv("AETDICE_CACHE", str(tmp_path / job.dataset))
+        run_job(job, tmp_path / "sweep", job.dataset)
+        assert len(list((tmp_path / job.dataset).rglob("*.csv"))) == 1
+    memory.pipe("/sweep/1.csv", memory.cat("/sweep/0.csv"))
+    job = replace(plan.jobs[-1], id="again", origin={**plan.jobs[-1].origin, "ends": "shift"})
+    with pytest.raises(InputError, match="is not what the sweep was planned with"):
+        run_job(job, tmp_path / "sweep", "later")

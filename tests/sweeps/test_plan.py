@@ -8,8 +8,8 @@ import pytest
 from support.sweeps import CLONING, TAXI, planned
 
 from aetdice import InputError
+from aetdice.locking import alone
 from aetdice.sweeps.jobs import PLAN, job_from
-from aetdice.sweeps.locking import alone
 from aetdice.sweeps.plan import begin
 
 DICE = {"algorithm": "aetdice", "beta": [0.1, 0.01]}

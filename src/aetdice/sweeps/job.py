@@ -18,9 +18,9 @@ from aetdice.learning.folder import RESULT
 from aetdice.learning.inputs import set_aside
 from aetdice.learning.run import Run, summarise
 from aetdice.learning.training import train
+from aetdice.locking import alone
 from aetdice.objectives import objective_from
 from aetdice.sweeps.jobs import JOBS, Job, check_shared
-from aetdice.sweeps.locking import alone
 
 ROWS, ATTEMPTS = "rows.json", "attempts.jsonl"
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from aetdice.errors import InputError
 from aetdice.files import write_json
 from aetdice.learning.setup import algorithm_for, readable
+from aetdice.locking import alone
 from aetdice.sweeps.cells import Cell
 from aetdice.sweeps.description import GIB, AlgorithmEntry, Description
 from aetdice.sweeps.jobs import PLAN, Job
 from aetdice.sweeps.loading import Loaded, forms_of, load_all
-from aetdice.sweeps.locking import alone
 from aetdice.sweeps.memory import in_words
 from aetdice.sweeps.values import Range
 

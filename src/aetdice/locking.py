@@ -11,14 +11,14 @@ WAIT = 0.5
 
 
 @contextlib.contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Waits for whoever works in the folder; the lock of a process that is gone is free."""
+def alone(folder: Path, name: str = LOCK) -> Iterator[None]:
+    """Waits for whoever works in the folder under that name; the lock of a process that is gone is free."""
     try:
         import fcntl
     except ImportError:  # pragma: no cover
         yield  # without file locks, a worker that was given up must really be gone
         return
-    with (folder / LOCK).open("a") as file:
+    with (folder / name).open("a") as file:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
