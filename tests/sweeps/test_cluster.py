@@ -17,9 +17,10 @@ import pytest
 from support.sweeps import CLONING, lasting, planned
 
 from aetdice import InputError
+from aetdice.engines.local import LocalEngine
+from aetdice.engines.task import ATTEMPTS
 from aetdice.sweeps import read_table
-from aetdice.sweeps.engines.local import LocalEngine
-from aetdice.sweeps.job import ATTEMPTS, finished_jobs
+from aetdice.sweeps.job import finished_jobs
 from aetdice.sweeps.plan import begin
 from aetdice.sweeps.sweeping import run_on
 
@@ -59,7 +60,7 @@ def plan_of_24():
 
 
 def test_a_node_that_dies_loses_nothing(cluster, tmp_path):
-    from aetdice.sweeps.engines.ray import RayEngine
+    from aetdice.engines.ray import RayEngine
 
     plan = plan_of_24()
     assert sum(job.members for job in plan.jobs) == 24
@@ -104,21 +105,21 @@ def test_a_node_that_dies_loses_nothing(cluster, tmp_path):
 
 
 def test_a_node_that_does_not_see_the_folder_says_so(cluster, tmp_path):
-    from aetdice.sweeps.engines.ray import RayEngine
+    from aetdice.engines.ray import RayEngine
 
     engine = RayEngine(tmp_path / "elsewhere", cluster.address, threads=1, gpus=0.0)
     (job,) = planned().jobs
     try:
-        engine.submit(job)
-        (ended,) = engine.completed(120.0)
+        engine.submit(job.task())
+        (outcome,) = engine.completed(120.0)
     finally:
         engine.cancel()
-    assert ended.state == "failed"
-    assert ended.words.endswith("elsewhere: the folder of a sweep must be shared by all machines")
+    assert outcome.ended.state == "failed"
+    assert outcome.ended.words.endswith("elsewhere: the folder must be shared by all machines")
 
 
 def test_where_no_cluster_is_the_sentence_says_so_at_once(tmp_path):
-    from aetdice.sweeps.engines.ray import RayEngine
+    from aetdice.engines.ray import RayEngine
 
     with pytest.raises(InputError, match=r"there is no Ray cluster at 127.0.0.1:1 \(.*refused\): begin one"):
         RayEngine(tmp_path, "127.0.0.1:1", threads=1, gpus=0.0)

@@ -6,18 +6,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from aetdice.data.readers.arrow import pyarrow
+from aetdice.engines import engine_for
+from aetdice.engines.base import Engine
+from aetdice.engines.running import Runner
 from aetdice.errors import InputError
+from aetdice.learning.table import Rows, arrow_table, write_table
 from aetdice.progress import Progress, listening, tell
 from aetdice.report.progress import console_progress
 from aetdice.sweeps.description import read_description
-from aetdice.sweeps.engines import engine_for
-from aetdice.sweeps.engines.base import Engine
 from aetdice.sweeps.job import read_rows
 from aetdice.sweeps.jobs import JOBS, Job
 from aetdice.sweeps.plan import Plan, begin, plan_of
-from aetdice.sweeps.running import Runner
 from aetdice.sweeps.searching import members_of_search, search
-from aetdice.sweeps.table import Rows, arrow_table, rows_of, write_table
+from aetdice.sweeps.table import rows_of
 
 
 class Swept(NamedTuple):
@@ -74,11 +75,11 @@ def run_on(engine: Engine, plan: Plan, folder: Path) -> Swept:
     described, keeping = plan.description, Keeping(folder)
     sought = described.search
     members = members_of_search(plan, sought) if sought else sum(job.members for job in plan.jobs)
-    runner = Runner(engine, folder, described.retries, members, keeping.write)
+    runner = Runner(engine, folder, members, "members", described.retries, keeping.write)
 
     def run(jobs: Sequence[Job]) -> None:
         keeping.jobs |= {job.id: job for job in jobs}
-        runner.run(jobs)
+        runner.run([job.task() for job in jobs])
 
     if sought:
         search(plan, sought, run, keeping.found_of)

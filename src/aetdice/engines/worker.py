@@ -1,21 +1,20 @@
-"""`python -m aetdice.sweeps.worker`: a process that does one job after another.
+"""`python -m aetdice.engines.worker`: a process that does one task after another.
 
 It reads a JSON object per line from stdin and answers each with one on stdout. When stdin ends, whoever
-started it is gone, and so is it, in the middle of a job if need be.
+started it is gone, and so is it, in the middle of a task if need be.
 """
 
 import json
 import os
 import sys
 import threading
-import traceback
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from aetdice.errors import InputError
+from aetdice.engines.task import attempt, task_from
 
-DONE, FAILED, READY = "done", "failed", "ready"
+READY = "ready"
 
 
 def main() -> None:
@@ -37,19 +36,9 @@ def main() -> None:
 
 
 def answer_to(request: dict[str, Any]) -> dict[str, Any]:
-    """What came of a job: done, or why not."""
-    from aetdice.sweeps.job import run_job
-    from aetdice.sweeps.jobs import job_from
-
-    job = job_from(request["job"])
-    try:
-        run_job(job, Path(request["folder"]), request["host"])
-    except (InputError, OSError) as error:
-        return {"state": FAILED, "words": str(error)}
-    except Exception as error:
-        traceback.print_exc()
-        return {"state": FAILED, "words": f"{type(error).__name__}: {error}"}
-    return {"state": DONE}
+    """What came of a task: done, or why not."""
+    task = task_from(request["task"])
+    return attempt(task, Path(request["folder"]), request["host"])._asdict()
 
 
 def _listen(requests: "SimpleQueue[str]") -> None:
