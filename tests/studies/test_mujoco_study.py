@@ -13,8 +13,8 @@ from aetdice.cli import main
 from aetdice.studies import STUDIES, mujoco
 from aetdice.studies.merging import merge
 from aetdice.studies.mujoco_rollouts import DIRECTIONS, STILL_EPISODES
-from aetdice.studies.parts import complete
 from aetdice.studies.populations import parts_of
+from aetdice.studies.running import complete
 from aetdice.studies.score_tables import setting
 from aetdice.studies.study import Study
 
@@ -110,7 +110,7 @@ def test_rollouts_need_their_policies_and_go_on_where_they_stopped(small, withou
     changed = {"policy": "of another training", "episodes": 7}
     other = json.loads((folder / "twin-0.json").read_text()) | changed
     (folder / "twin-0.json").write_text(json.dumps(other))
-    kept = {p.name: p.stat().st_mtime_ns for p in folder.iterdir() if p.name != "twin-0.json"}
+    kept = {p.name: p.stat().st_mtime_ns for p in folder.glob("*.json") if p.name != "twin-0.json"}
     assert (
         complete(parts_of(study), tmp_path, [f"{name}-rollouts"])[f"{name}-rollouts"]["policies"] == policies
     )

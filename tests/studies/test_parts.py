@@ -8,7 +8,8 @@ from support.refusals import complaint
 
 from aetdice import InputError
 from aetdice.studies import parts as parts_module
-from aetdice.studies.parts import Part, code_commit, complete, write_summary
+from aetdice.studies.parts import Part, code_commit, write_summary
+from aetdice.studies.running import complete
 
 
 class Counted:
@@ -69,9 +70,12 @@ def test_a_summary_says_how_parts_were_made_and_leaves_samples_and_foreign_files
 
 
 def test_progress_says_which_part_it_is(works, tmp_path):
-    stages = []
-    complete(parts(works), tmp_path, progress=lambda stage, *_: stages.append(stage))
-    assert stages == ["first values", "second values"]
+    heard = []
+    complete(
+        parts(works), tmp_path, progress=lambda stage, step, total, _: heard.append((stage, step, total))
+    )
+    assert [stage for stage, *_ in heard if stage.endswith("values")] == ["first values", "second values"]
+    assert [each for each in heard if each[0] == "parts"] == [("parts", done, 2) for done in range(3)]
 
 
 def test_a_record_says_what_it_depends_on(works, tmp_path):

@@ -11,8 +11,8 @@ from support.untrained import untrained
 from aetdice import TrainingConfig, bsr, enumerate_space, solve
 from aetdice.cli import main
 from aetdice.studies import STUDIES
-from aetdice.studies.parts import complete
 from aetdice.studies.populations import parts_of
+from aetdice.studies.running import complete
 from aetdice.studies.strangers import suite
 from aetdice.studies.strangers.chance import random_momdp
 from aetdice.studies.strangers.finite import finite_problem

@@ -1,5 +1,6 @@
 """`aetdice reproduce`, the paper's studies, in parts that save, resume and merge; and `aetdice demo`."""
 
+import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +10,15 @@ import tyro
 from rich.console import Group
 
 from aetdice.cli.options import Quiet, Shown
+from aetdice.engines import ENGINES
 from aetdice.page import write_study_report
 from aetdice.report.terminal import console
-from aetdice.studies import STUDIES
 from aetdice.studies.demo import demo
-from aetdice.studies.parts import Results, complete, read_summary
+from aetdice.studies.parts import Results, read_summary
 from aetdice.studies.populations import parts_of
+from aetdice.studies.registry import STUDIES, Named
 from aetdice.studies.reporting import report, told
+from aetdice.studies.running import Place, folder_of, run_study
 from aetdice.studies.study import Study
 
 
@@ -31,6 +34,16 @@ class Reproduce:
     """A small honest version for a CPU."""
     part: tuple[str, ...] = ()
     """Only these parts, for instance to spread a study over computers; tables show what is there."""
+    workers: int | None = None
+    """Processes that do a part each (default: none, one part after the other in this one)."""
+    threads: int = 1
+    """Of each process."""
+    engine: Literal[*ENGINES] | None = None  # type: ignore[valid-type]
+    """Where parts run: processes of this machine, or a Ray cluster."""
+    address: str | None = None
+    """Of the Ray cluster (default: the one this machine belongs to)."""
+    gpus: float = 0.0
+    """What a part asks of a Ray cluster."""
     list: bool = False
     """Name the parts and stop."""
     report: bool = False
@@ -38,18 +51,24 @@ class Reproduce:
     shown: Shown = Shown()
 
     def run(self) -> None:
-        study = STUDIES[self.study](self.quick)
-        parts = parts_of(study)
+        named = Named(self.study, self.quick)
+        study = named.make()
         if self.list:
-            names = [part.name for part in parts]
+            names = [part.name for part in parts_of(study)]
             self.shown.answer({"parts": names}, lambda: names)
             return
-        folder = self.out or Path("reproduce") / (f"{self.study}-quick" if self.quick else self.study)
+        folder = self.out or folder_of(named)
+        place = Place(self.engine, self.workers, self.threads, self.address, self.gpus)
+        if not place.is_here:  # an accelerator's memory is for the workers
+            os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         with self.shown.progress() as progress:
-            results = complete(parts, folder, self.part, progress)
-        tables = report(study, results, folder)
-        pages = [write_page(study, results, folder, self.command())] if self.report else []
+            done = run_study(named, folder, place, self.part, progress)
+        if not done.results:
+            done.check()
+        tables = report(study, done.results, folder)
+        pages = [write_page(study, done.results, folder, self.command())] if self.report else []
         self.shown.answer(read_summary(folder), lambda: Group(tables, *(f"page: {page}" for page in pages)))
+        done.check()
 
     def command(self) -> str:
         """What makes the whole study again."""

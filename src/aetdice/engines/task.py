@@ -4,7 +4,6 @@ import importlib
 import json
 import os
 import time
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -65,14 +64,11 @@ def record_of(task: Task) -> dict[str, Any]:
 
 
 def attempt(task: Task, folder: Path, host: str, work: Work | None = None) -> Ended:
-    """What comes of doing it here and now."""
+    """What comes of doing it here and now; mistakes of ours are raised."""
     try:
         perform(task, folder, host, work)
     except (InputError, OSError) as error:
         return Ended("failed", str(error))
-    except Exception as error:
-        traceback.print_exc()
-        return Ended("failed", f"{type(error).__name__}: {error}")
     return Ended("done")
 
 

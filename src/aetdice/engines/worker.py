@@ -8,11 +8,12 @@ import json
 import os
 import sys
 import threading
+import traceback
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from aetdice.engines.task import attempt, task_from
+from aetdice.engines.task import Ended, attempt, task_from
 
 READY = "ready"
 
@@ -37,8 +38,12 @@ def main() -> None:
 
 def answer_to(request: dict[str, Any]) -> dict[str, Any]:
     """What came of a task: done, or why not."""
-    task = task_from(request["task"])
-    return attempt(task, Path(request["folder"]), request["host"])._asdict()
+    try:
+        ended = attempt(task_from(request["task"]), Path(request["folder"]), request["host"])
+    except Exception as error:
+        traceback.print_exc()
+        ended = Ended("failed", f"{type(error).__name__}: {error}")
+    return ended._asdict()
 
 
 def _listen(requests: "SimpleQueue[str]") -> None:

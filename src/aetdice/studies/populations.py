@@ -71,7 +71,7 @@ def _population_parts(table: Table, population: Population) -> Iterator[Part]:
         return
     training = Part(training_name(table, population), facts, train_only)
     yield training
-    yield Part(rollouts_name(table, population), {**facts, **evaluated}, roll_out_only)
+    yield Part(rollouts_name(table, population), {**facts, **evaluated}, roll_out_only, (training.name,))
 
 
 def table_facts(table: Table) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """`sweep`: from a description to the table of all its members."""
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,8 +10,8 @@ from aetdice.engines.base import Engine
 from aetdice.engines.running import Runner
 from aetdice.errors import InputError
 from aetdice.learning.table import Rows, arrow_table, write_table
-from aetdice.progress import Progress, listening, tell
-from aetdice.report.progress import console_progress
+from aetdice.progress import Progress, tell
+from aetdice.report.progress import shown
 from aetdice.sweeps.description import read_description
 from aetdice.sweeps.job import read_rows
 from aetdice.sweeps.jobs import JOBS, Job
@@ -49,7 +48,7 @@ def sweep(
         if isinstance(description, Mapping):
             raise InputError("a sweep that is no file needs a folder: out=…")
         out = Path(description).with_suffix("")
-    with _shown(progress):
+    with shown(progress):
         plan = plan_of(read_description(description))
         for remark in plan.remarks:
             tell(remark, 1, 1)
@@ -119,10 +118,3 @@ class Keeping:
         rows = rows_of(self.found, jobs)
         write_table(arrow_table(rows), self.folder)
         return rows
-
-
-@contextlib.contextmanager
-def _shown(progress: Progress | bool) -> Iterator[None]:
-    shown = console_progress() if progress is True else contextlib.nullcontext(progress or None)
-    with shown as show, listening(show):
-        yield
