@@ -7,9 +7,11 @@ import pytest
 from support.refusals import complaint
 
 from aetdice import InputError
+from aetdice.engines.base import Outcome
+from aetdice.engines.in_process import InProcessEngine
 from aetdice.studies import parts as parts_module
-from aetdice.studies.parts import Part, code_commit, write_summary
-from aetdice.studies.running import complete
+from aetdice.studies.parts import Part, code_commit, do_part, write_summary
+from aetdice.studies.running import complete, run_parts
 
 
 class Counted:
@@ -55,6 +57,43 @@ def test_a_part_that_was_cut_off_is_done_again(works, tmp_path):
     complete(parts(works), tmp_path)
     assert [work.done for work in works.values()] == [1, 1]
     assert not (tmp_path / "parts" / "third.json").exists()
+
+
+def test_a_part_that_is_refused_stops_no_other(works, tmp_path):
+    def refuses(folder, progress):
+        raise InputError("the data has changed")
+
+    several = [Part("refused", {}, refuses), *parts(works)]
+    message = r"^1 part\(s\) came to nothing, the first is refused: the data has changed$"
+    with pytest.raises(InputError, match=message):
+        complete(several, tmp_path)
+    assert [work.done for work in works.values()] == [1, 1]
+    with pytest.raises(InputError, match=message):  # it is tried again, and what is done is not
+        complete(several, tmp_path)
+    assert [work.done for work in works.values()] == [1, 1]
+
+
+class Patient(InProcessEngine):
+    """Does what it was given only when it is given nothing more."""
+
+    def __init__(self, *given) -> None:
+        super().__init__(*given)
+        self.looks: list[list[str]] = []
+
+    def completed(self, seconds: float) -> list[Outcome]:
+        self.looks.append([task.name for task in self.waiting])
+        return [ended for _ in range(len(self.waiting)) for ended in super(Patient, self).completed(seconds)]
+
+
+@pytest.mark.parametrize("only", [[], ["third"]])
+def test_a_part_waits_for_those_that_it_reads_if_they_are_to_be_done(works, tmp_path, only):
+    third = Part("third", {}, lambda *_: {"found": "third"}, after=("first", "second"))
+    several = [third, *parts(works)]
+    known = {part.name: part for part in several}
+    engine = Patient(tmp_path, lambda record, own: do_part(known[record["part"]], own))
+    done = run_parts(engine, tmp_path, several, only)
+    assert engine.looks == ([["third"]] if only else [["first", "second"], ["third"]])
+    assert list(done.results) == (only or ["third", "first", "second"])
 
 
 def test_a_summary_says_how_parts_were_made_and_leaves_samples_and_foreign_files_out(works, tmp_path):

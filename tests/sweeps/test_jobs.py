@@ -119,7 +119,7 @@ def test_progress_goes_up_to_all_members(plan, tmp_path):
         run_inline(plan, tmp_path)
     members = [(step, total) for stage, step, total in heard if stage == "members"]
     assert members == [(0, 2), (1, 2), (2, 2)]
-    assert heard[-1] == ("% of all work", 100, 100)
+    assert heard[-2:] == [("% of all work", 100, 100), ("members", 2, 2)]
 
 
 def test_how_far_a_job_is_can_be_told_of_damaged_files(folder, plan, tmp_path):

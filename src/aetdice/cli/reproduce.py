@@ -1,7 +1,6 @@
 """`aetdice reproduce`, the paper's studies, in parts that save, resume and merge; and `aetdice demo`."""
 
 import os
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,16 +9,14 @@ import tyro
 from rich.console import Group
 
 from aetdice.cli.options import Quiet, Shown
+from aetdice.cli.study_page import PAGE, write_page
 from aetdice.engines import ENGINES
-from aetdice.page import write_study_report
 from aetdice.report.terminal import console
 from aetdice.studies.demo import demo
-from aetdice.studies.parts import Results, read_summary
+from aetdice.studies.parts import read_summary
 from aetdice.studies.populations import parts_of
 from aetdice.studies.registry import STUDIES, Named
-from aetdice.studies.reporting import report, told
-from aetdice.studies.running import Place, folder_of, run_study
-from aetdice.studies.study import Study
+from aetdice.studies.running import Place, folder_of, run_study, write_all
 
 
 @dataclass(frozen=True)
@@ -65,22 +62,11 @@ class Reproduce:
             done = run_study(named, folder, place, self.part, progress)
         if not done.results:
             done.check()
-        tables = report(study, done.results, folder)
-        pages = [write_page(study, done.results, folder, self.command())] if self.report else []
+        tables, remarks = write_all(study, done.results, folder)
+        self.shown.say(*remarks)
+        pages = [write_page(named, done.results, folder, folder / PAGE)] if self.report else []
         self.shown.answer(read_summary(folder), lambda: Group(tables, *(f"page: {page}" for page in pages)))
         done.check()
-
-    def command(self) -> str:
-        """What makes the whole study again."""
-        words = ["aetdice", "reproduce", self.study, *(["--quick"] if self.quick else []), "--report"]
-        return shlex.join([*words, *(["--out", str(self.out)] if self.out else [])])
-
-
-def write_page(study: Study, results: Results, folder: Path, command: str | None = None) -> Path:
-    """One HTML page of a study whose `report` is written, into its folder."""
-    figures = sorted(folder.glob("*.png"))
-    page = folder / "report.html"
-    return write_study_report(told(study, results, folder), page, figures=figures, command=command)
 
 
 @dataclass(frozen=True)

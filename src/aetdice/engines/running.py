@@ -86,8 +86,8 @@ class Runner:
         partly = sum(task.size * share_done(self.folder / task.folder) for task in under_way)
         now = self.done, int(PERCENT * (self.done + partly) / self.total)
         if now != self.told:
+            tell("% of all work", now[1], PERCENT)  # first: where there are only lines, the other may wait
             tell(self.sizes, now[0], self.total)
-            tell("% of all work", now[1], PERCENT)
         self.told = now
 
 

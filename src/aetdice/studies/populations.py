@@ -136,8 +136,15 @@ def _row_record(run: Run, row: Row, which: int, size: int) -> dict[str, Any]:
         own = {n: v for n, v in member.params.items() if n not in ("algorithm", "objective", "seed")}
         setting = settings.setdefault(str(own), {"params": own, "seeds": []})
         known = {name: value for name, value in member.diagnostics.items() if isinstance(value, float)}
-        seed = {"seed": member.params["seed"], "policy": f"policy-{index}", "diagnostics": known}
-        setting["seeds"].append(seed)
+        setting["seeds"].append(
+            {
+                "seed": member.params["seed"],
+                "policy": f"policy-{index}",
+                "diagnostics": known,
+                "verdict": member.verdict.words,
+                "trusted": member.verdict.trusted,
+            }
+        )
     return {
         "data_score": float(in_float64(row.objective)(run.data_returns)),
         "settings": list(settings.values()),

@@ -6,6 +6,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from rich.console import Group
+
+from aetdice.data.readers.arrow import pyarrow
 from aetdice.engines import engine_for
 from aetdice.engines.base import Engine
 from aetdice.engines.in_process import InProcessEngine
@@ -13,12 +16,15 @@ from aetdice.engines.running import Runner
 from aetdice.engines.task import Task
 from aetdice.errors import InputError
 from aetdice.files import write_json
-from aetdice.progress import Progress, listening
+from aetdice.learning.table import RESULTS
+from aetdice.progress import Progress, listening, tell
 from aetdice.report.progress import shown
-from aetdice.studies.parts import PARTS, Part, do_part, part_file, read_part, read_summary
+from aetdice.studies.members import write_members
+from aetdice.studies.parts import PARTS, Part, Results, do_part, part_file, read_part, read_summary
 from aetdice.studies.populations import parts_of
 from aetdice.studies.registry import Named
 from aetdice.studies.reporting import report
+from aetdice.studies.study import Study
 
 STUDY = "study.json"
 """In a study's folder: which one it is."""
@@ -93,10 +99,11 @@ def reproduce(
     named = Named(study, quick)
     folder = folder_of(named) if out is None else Path(out)
     with shown(progress) as show:
-        place = Place(engine, workers, threads, address, gpus)
-        done = run_study(named, folder, place, parts, show)
-    if done.results:
-        report(named.make(), done.results, folder)
+        done = run_study(named, folder, Place(engine, workers, threads, address, gpus), parts, show)
+        if done.results:
+            _, remarks = write_all(named.make(), done.results, folder)
+            for remark in remarks:
+                tell(remark, 1, 1)
     done.check()
     return read_summary(folder)
 
@@ -126,6 +133,17 @@ def run_study(
         engine.cancel()
 
 
+def write_all(study: Study, results: Results, folder: Path) -> tuple[Group, list[str]]:
+    """Tables, figures, the summary and `results.parquet` of what is done; the tables to show, and remarks."""
+    tables = report(study, results, folder)
+    try:
+        pyarrow()
+    except InputError as error:
+        return tables, [f"there is no {RESULTS}: {error}"]
+    write_members(study, results, folder)
+    return tables, []
+
+
 def complete(
     parts: Sequence[Part], folder: Path, only: Sequence[str] = (), progress: Progress | None = None
 ) -> dict[str, dict[str, Any]]:
@@ -142,10 +160,9 @@ def run_parts(
     engine: Engine, folder: Path, parts: Sequence[Part], only: Sequence[str] = (), named: Named | None = None
 ) -> Done:
     """The same on an engine that is there; other processes know the parts of a study that is named."""
-    done = [part for part in parts if part_file(folder, part).is_file()]
-    results = {part.name: read_part(part_file(folder, part), part) for part in done}
-    chosen = [part for part in parts if part not in done and (not only or part.name in only)]
-    failed = {}
+    results = results_in(folder, parts)
+    chosen = [part for part in parts if part.name not in results and (not only or part.name in only)]
+    failed: dict[str, str] = {}
     if chosen:
         runner = Runner(engine, folder, len(chosen), "parts")
         runner.run([task_of(part, named) for part in chosen])
@@ -157,6 +174,12 @@ def run_parts(
             except InputError as error:  # such as another version of the package has written
                 failed[part.name] = str(error)
     return Done({part.name: results[part.name] for part in parts if part.name in results}, failed)
+
+
+def results_in(folder: Path, parts: Sequence[Part]) -> dict[str, dict[str, Any]]:
+    """What the parts that are done have found."""
+    files = ((part, part_file(folder, part)) for part in parts)
+    return {part.name: read_part(file, part) for part, file in files if file.is_file()}
 
 
 def task_of(part: Part, named: Named | None) -> Task:
