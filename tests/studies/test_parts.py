@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from support.refusals import complaint
@@ -9,9 +10,10 @@ from support.refusals import complaint
 from aetdice import InputError
 from aetdice.engines.base import Outcome
 from aetdice.engines.in_process import InProcessEngine
+from aetdice.engines.local import LocalEngine
 from aetdice.studies import parts as parts_module
 from aetdice.studies.parts import Part, code_commit, do_part, write_summary
-from aetdice.studies.running import complete, run_parts
+from aetdice.studies.running import complete, run_parts, task_of
 
 
 class Counted:
@@ -94,6 +96,25 @@ def test_a_part_waits_for_those_that_it_reads_if_they_are_to_be_done(works, tmp_
     done = run_parts(engine, tmp_path, several, only)
     assert engine.looks == ([["third"]] if only else [["first", "second"], ["third"]])
     assert list(done.results) == (only or ["third", "first", "second"])
+
+
+def test_the_largest_parts_begin_first(works, tmp_path):
+    several = [replace(part, members=members) for part, members in zip(parts(works), (1, 9), strict=True)]
+    known = {part.name: part for part in several}
+    engine = Patient(tmp_path, lambda record, own: do_part(known[record["part"]], own))
+    assert list(run_parts(engine, tmp_path, several).results) == ["first", "second"]
+    assert engine.looks == [["second", "first"]]
+
+
+def test_what_has_waited_is_given_to_the_next_worker(tmp_path):
+    """So that rollouts of one training keep cores busy while the next one is on the device."""
+    engine = LocalEngine(tmp_path, workers=1, threads=1)
+    training, rollouts = (
+        task_of(Part(name, {}, lambda *_: {}, after), None) for name, after in (("a", ()), ("b", ("c",)))
+    )
+    engine.submit(training)
+    engine.submit(rollouts)
+    assert list(engine.waiting) == [rollouts, training]
 
 
 def test_a_summary_says_how_parts_were_made_and_leaves_samples_and_foreign_files_out(works, tmp_path):

@@ -33,7 +33,8 @@ class LocalEngine:
         self.working: dict[Worker, Task | None] = {}
 
     def submit(self, task: Task) -> None:
-        self.waiting.append(task)
+        """One that had to wait comes first: it may use cores while others use a device."""
+        (self.waiting.appendleft if task.after else self.waiting.append)(task)
 
     def completed(self, seconds: float) -> list[Outcome]:
         self._fill()

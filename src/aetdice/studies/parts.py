@@ -38,6 +38,8 @@ class Part:
     work: Work
     after: tuple[str, ...] = ()
     """The parts that it reads."""
+    members: int = 0
+    """How many it trains, about; the largest parts begin first."""
 
 
 def part_file(folder: Path, part: Part) -> Path:

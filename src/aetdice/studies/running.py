@@ -165,7 +165,8 @@ def run_parts(
     failed: dict[str, str] = {}
     if chosen:
         runner = Runner(engine, folder, len(chosen), "parts")
-        runner.run([task_of(part, named) for part in chosen])
+        largest_first = sorted(chosen, key=lambda part: -part.members)  # so that no long one ends alone
+        runner.run([task_of(part, named) for part in largest_first])
         failed = runner.failed
     for part in chosen:
         if part.name not in failed:
