@@ -1,4 +1,4 @@
-"""A real Ray cluster of two nodes on this machine, one of which is killed in the middle of a sweep.
+"""A real Ray cluster of two nodes here: one is killed in the middle of a sweep; a study runs on both.
 
 Needs Ray (`pip install 'aetdice[ray]'`), and is left out where that is missing. With `-s` it prints what
 happened.
@@ -9,16 +9,21 @@ import contextlib
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 from support.sweeps import CLONING, lasting, planned
+from support.tiny_studies import SURVIVED, TAXI
 
 from aetdice import InputError
 from aetdice.engines.local import LocalEngine
 from aetdice.engines.task import ATTEMPTS
+from aetdice.learning.table import PASSING
+from aetdice.studies.registry import Named
+from aetdice.studies.running import Place, run_study, write_all
 from aetdice.sweeps import read_table
 from aetdice.sweeps.job import finished_jobs
 from aetdice.sweeps.plan import begin
@@ -41,7 +46,8 @@ SMALL = {"num_cpus": 1, "object_store_memory": 80 << 20}
 @pytest.fixture
 def cluster(monkeypatch):
     """Two nodes, each with room for one job."""
-    for name, value in {"RAY_USAGE_STATS_ENABLED": "0", **PATIENT}.items():
+    known = {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": os.pathsep.join(sys.path), **PATIENT}
+    for name, value in known.items():  # the nodes inherit it
         monkeypatch.setenv(name, value)
     from ray.cluster_utils import Cluster
 
@@ -102,6 +108,25 @@ def test_a_node_that_dies_loses_nothing(cluster, tmp_path):
         .drop_columns(["seconds", "host", "attempts"])
         .equals(read_table(here).drop_columns(["seconds", "host", "attempts"]))
     )
+
+
+def test_a_study_on_a_cluster_finds_what_it_finds_here(cluster, tmp_path):
+    """One part of which kills the process that does it, the first time."""
+    on_cluster, here = tmp_path / "cluster", tmp_path / "here"
+    named = Named(TAXI, True)
+    done = run_study(named, on_cluster, Place("ray", address=cluster.address))
+    assert done.failed == {}
+    (here / "parts" / "fatal").mkdir(parents=True)
+    (here / "parts" / "fatal" / SURVIVED).touch()
+    local = run_study(named, here)
+    tables = []
+    for folder, found in ((on_cluster, done), (here, local)):
+        write_all(named.make(), found.results, folder)
+        tables.append(read_table(folder))
+    hosts, attempts = (tables[0][name].to_pylist() for name in ("host", "attempts"))
+    assert all(", Ray node " in host for host in hosts)
+    assert set(attempts) == {1}
+    assert tables[0].drop_columns(list(PASSING)).equals(tables[1].drop_columns(list(PASSING)))
 
 
 def test_a_node_that_does_not_see_the_folder_says_so(cluster, tmp_path):
