@@ -196,7 +196,8 @@ def test_an_unknown_study_is_refused(name, tmp_path):
     [
         ("--workers 0", "at least one worker is needed, not 0"),
         ("--workers 2 --address auto", "an address is of a Ray cluster: say --engine ray"),
-        ("--threads 2", "threads, gpus and an address are of workers: say --workers or --engine, too"),
+        ("--threads 2", "threads and an address are of workers: say --workers or --engine, too"),
+        ("--workers 2 --gpus 1", "gpus are what a part asks of a Ray cluster: say --engine ray"),
         ("--engine ray --workers 2", "a Ray cluster has its own number of workers: leave --workers out"),
     ],
 )

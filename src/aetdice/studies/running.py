@@ -61,6 +61,8 @@ class Place(NamedTuple):
 
     def made(self, folder: Path, parts: Sequence[Part], progress: Progress | None) -> Engine:
         """The engine; `InputError` for options that it does not read."""
+        if self.gpus and self.engine != "ray":
+            raise InputError("gpus are what a part asks of a Ray cluster: say --engine ray")
         if not self.is_here:
             return engine_for(
                 self.engine or "local",
@@ -72,7 +74,7 @@ class Place(NamedTuple):
             )
         given = self._replace(engine=None, workers=None)
         if given != Place():
-            raise InputError("threads, gpus and an address are of workers: say --workers or --engine, too")
+            raise InputError("threads and an address are of workers: say --workers or --engine, too")
         return in_process(folder, parts, progress)
 
 
