@@ -195,6 +195,7 @@ def test_an_unknown_study_is_refused(name, tmp_path):
     ("options", "message"),
     [
         ("--workers 0", "at least one worker is needed, not 0"),
+        ("--workers 2 --threads 0", "at least one thread is needed, not 0"),
         ("--workers 2 --address auto", "an address is of a Ray cluster: say --engine ray"),
         ("--threads 2", "threads and an address are of workers: say --workers or --engine, too"),
         ("--workers 2 --gpus 1", "gpus are what a part asks of a Ray cluster: say --engine ray"),

@@ -61,6 +61,8 @@ class Place(NamedTuple):
 
     def made(self, folder: Path, parts: Sequence[Part], progress: Progress | None) -> Engine:
         """The engine; `InputError` for options that it does not read."""
+        if self.threads < 1:
+            raise InputError(f"at least one thread is needed, not {self.threads}")
         if self.gpus and self.engine != "ray":
             raise InputError("gpus are what a part asks of a Ray cluster: say --engine ray")
         if not self.is_here:
