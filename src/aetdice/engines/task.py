@@ -47,9 +47,9 @@ class Ended(NamedTuple):
 
 
 class Attempts(NamedTuple):
-    """How often a task was begun, and where last; nothing is known of parts that others have done."""
+    """How often a task was begun, and where last; nothing is known of what was done elsewhere."""
 
-    made: int | None
+    times: int | None
     host: str | None
 
 
@@ -104,4 +104,7 @@ def attempts_in(own: Path) -> Attempts:
     if not path.is_file():
         return Attempts(None, None)
     lines = path.read_text(encoding="utf-8").splitlines()
-    return Attempts(len(lines), json.loads(lines[-1])["host"])
+    try:
+        return Attempts(len(lines), str(json.loads(lines[-1])["host"]))
+    except (ValueError, LookupError, TypeError):  # its worker was killed in the middle of a line
+        return Attempts(len(lines), None)

@@ -31,7 +31,7 @@ def member_rows(study: Study, results: Results, folder: Path) -> Rows:
 def _about(part: str, made: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """How its part was made, as far as that is known of parts from elsewhere."""
     attempts, known = attempts_in(folder / PARTS / part), made.get(part, {})
-    passing = dict(zip(PASSING, (known.get("seconds"), attempts.host, attempts.made), strict=True))
+    passing = dict(zip(PASSING, (known.get("seconds"), attempts.host, attempts.times), strict=True))
     return {"versions": known.get("versions", {}), **passing}
 
 

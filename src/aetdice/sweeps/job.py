@@ -40,8 +40,8 @@ def read_rows(folder: Path, job: Job) -> dict[str, Any] | None:
         rows, seconds = found["rows"], float(found["seconds"])
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"{path} cannot be read ({error!r}): delete it to do the job again") from error
-    made, host = attempts_in(path.parent)
-    return {"rows": rows, "seconds": seconds, "host": host, "attempts": made}
+    times, host = attempts_in(path.parent)
+    return {"rows": rows, "seconds": seconds, "host": host, "attempts": times}
 
 
 def finished_jobs(folder: Path) -> list[Path]:
