@@ -54,7 +54,7 @@ def load_place(
 
 def _made(folder: Path, stack: Stack, columns: Columns, ends: str | None, horizon: int | None) -> Episodes:
     """Of the store in a folder of the cache, which is written unless another process has done so."""
-    with alone(folder, ".lock"):
+    with alone(folder / ".lock"):
         found = _mapped(folder)
         if found is None:
             for left in (

@@ -98,7 +98,7 @@ class Remote:
         marks = [files[name].mark for name in STORE]
         base = self._folder(None if None in marks else self._key(self.name, marks))
         target = base / "store"
-        with alone(base, ".lock"):
+        with alone(base / ".lock"):
             if not target.exists():
                 partial = Path(tempfile.mkdtemp(dir=base))
                 try:
@@ -182,7 +182,7 @@ class Remote:
     def _fetched(self, file: RemoteFile) -> Path:
         base = self._folder(None if file.mark is None else self._key(file.name, file.mark))
         target = base / f"{hashlib.sha256(file.path.encode()).hexdigest()[:12]}{file.suffix}"
-        with alone(base, ".lock"):
+        with alone(base / ".lock"):
             if not target.exists():
                 write_whole(target, lambda partial: self._copy(file, partial))
         return target

@@ -13,6 +13,7 @@ from aetdice.config import TrainingConfig
 from aetdice.config.values import fitted
 from aetdice.data.urls import check_recordable, is_url
 from aetdice.datasets import is_data, name_of_environment
+from aetdice.engines.running import RETRIES
 from aetdice.errors import InputError
 from aetdice.evaluation.scores import EPISODES
 from aetdice.sweeps.values import Range, is_value, values_of
@@ -109,7 +110,7 @@ def description_from(content: Mapping[str, Any], folder: Path | None = None) -> 
         packing=_packing(_table(content, "packing")),
         threads=_whole(content, "threads", 1, 1),
         gpus=_gpus(content.get("gpus", 0.0)),
-        retries=_whole(content, "retries", 2, 0),
+        retries=_whole(content, "retries", RETRIES, 0),
         search=search,
     )
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from aetdice.engines.task import LOCK
 from aetdice.errors import InputError
 from aetdice.files import write_json
 from aetdice.learning.setup import algorithm_for, readable
@@ -65,7 +66,7 @@ def begin(plan: Plan, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     described = json.loads(json.dumps(asdict(plan.description), default=str))
     jobs, about = [job.record() for job in plan.jobs], {"format": FORMAT, "digest": plan.digest}
-    with alone(folder):  # two sweeps may begin at once
+    with alone(folder / LOCK):  # two sweeps may begin at once
         if (folder / PLAN).is_file():
             _check_same(plan, described, folder)
         else:
