@@ -336,9 +336,9 @@ def test_a_machine_fetches_the_data_of_its_own_jobs(tmp_path, monkeypatch):
     assert {job.origin["file"] for job in plan.jobs} == {f"memory://sweep/{seed}.csv" for seed in (0, 1)}
     for job in plan.jobs:
         monkeypatch.setenv("AETDICE_CACHE", str(tmp_path / job.dataset))
-        run_job(job, tmp_path / "sweep", job.dataset)
+        perform(job.task(), tmp_path / "sweep", job.dataset)
         assert len(list((tmp_path / job.dataset).rglob("*.csv"))) == 1
     memory.pipe("/sweep/1.csv", memory.cat("/sweep/0.csv"))
     job = replace(plan.jobs[-1], id="again", origin={**plan.jobs[-1].origin, "ends": "shift"})
     with pytest.raises(InputError, match="is not what the sweep was planned with"):
-        run_job(job, tmp_path / "sweep", "later")
+        perform(job.task(), tmp_path / "sweep", "later")
