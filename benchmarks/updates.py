@@ -8,8 +8,13 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
 
 from aetdice import Episodes, TrainingConfig
+from aetdice.algorithms import Algorithm
+from aetdice.algorithms.cloning import CloningState
+from aetdice.algorithms.sampling import Shown
+from aetdice.data.device import DeviceData
 from aetdice.learning.extraction import behaviour_shares, sample_weights_for
 from aetdice.learning.inputs import encoder_for, head_for, onto_device
 from aetdice.learning.population import (
@@ -21,6 +26,7 @@ from aetdice.learning.population import (
     train_values,
 )
 from aetdice.learning.setup import algorithm_for, hyper_of
+from aetdice.networks import Encoder, PolicyHead
 from aetdice.objectives import esr
 
 NU_ARRAYS, POLICY_ARRAYS = 5, 4
@@ -42,27 +48,64 @@ class Timed(NamedTuple):
     data_bytes: int
 
 
+class Population(NamedTuple):
+    """Members that are alike but for their seeds, on plain data, for ESR."""
+
+    learner: Algorithm
+    encoder: Encoder
+    head: PolicyHead
+    hypers: Any
+    seeds: Int[Array, " members"]
+    rates: Float[Array, " members"]
+    data: DeviceData
+    config: TrainingConfig
+
+    def values(self) -> Any:
+        """Fresh ones."""
+        return start_values(self.learner, self.encoder, self.hypers, self.seeds, self.data)
+
+    def policies(self) -> CloningState:
+        """Fresh ones."""
+        return start_policies(self.encoder, self.head, self.config.network.hidden, self.seeds)
+
+    def shown(self, chunk: int) -> Shown:
+        """What policies see in each update of a chunk, on the host."""
+        weights = sample_weights_for(None, behaviour_shares(self.data), self.data, self.config)
+        size = self.config.extraction.batch
+        return jax.device_get(stack([draw_policy(weights, s, jnp.arange(chunk), size) for s in self.seeds]))
+
+
+def population_of(dataset: Episodes, algorithm: str, config: TrainingConfig, members: int) -> Population:
+    horizon = int(dataset.lengths.max())
+    learner = algorithm_for(algorithm, horizon, config)
+    choice = {"objective": esr(threshold=0.01), "learning_rate": 3e-4, **learner.sweeps}
+    return Population(
+        learner,
+        encoder_for(dataset, horizon, learner, config.network),
+        head_for(dataset, config.network),
+        hypers=stack([hyper_of(choice, learner)] * members),
+        seeds=jnp.arange(members),
+        rates=jnp.full(members, 3e-4),
+        data=onto_device(dataset, horizon, learner),
+        config=config,
+    )
+
+
 def timed_updates(
     dataset: Episodes, algorithm: str, config: TrainingConfig, members: int, *, chunk: int, chunks: int
 ) -> Timed:
-    """Both stages of a population for ESR, on plain data."""
-    horizon = int(dataset.lengths.max())
-    learner = algorithm_for(algorithm, horizon, config)
-    data = onto_device(dataset, horizon, learner)
-    encoder, head = encoder_for(dataset, horizon, learner, config.network), head_for(dataset, config.network)
-    choice = {"objective": esr(threshold=0.01), "learning_rate": 3e-4, **learner.sweeps}
-    hypers, seeds = stack([hyper_of(choice, learner)] * members), jnp.arange(members)
-    weights = sample_weights_for(None, behaviour_shares(data), data, config)
-    draws = [draw_policy(weights, seed, jnp.arange(chunk), config.extraction.batch) for seed in seeds]
-    shown = jax.device_get(stack(draws))
-    rates = jnp.full(members, 3e-4)
+    """Both stages of a population."""
+    found = population_of(dataset, algorithm, config, members)
+    learner, hypers, seeds, data = found.learner, found.hypers, found.seeds, found.data
+    encoder, head, shown = found.encoder, found.head, found.shown(chunk)
     with jax.default_matmul_precision(config.trainer.precision):
-        values = start_values(learner, encoder, hypers, seeds, data)
-        policies = start_policies(encoder, head, config.network.hidden, seeds)
+        values, policies = found.values(), found.policies()
         size, state_bytes = {"chunk": chunk, "chunks": chunks}, size_of((values, policies))
         first, value = _seconds(lambda s, k: train_values(s, learner, hypers, seeds, data, k), values, **size)
         second, cloning = _seconds(
-            lambda s, k: train_policies(s, jax.device_put(shown), rates, seeds, data, k, config.extraction),
+            lambda s, k: train_policies(
+                s, jax.device_put(shown), found.rates, seeds, data, k, config.extraction
+            ),
             policies,
             **size,
         )

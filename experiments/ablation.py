@@ -26,7 +26,8 @@ from aetdice.learning.training import train
 from aetdice.objectives import bsr
 from aetdice.progress import Progress
 from aetdice.report.tables import columns
-from aetdice.studies.parts import Part, code_commit, complete
+from aetdice.studies.parts import Part, code_commit
+from aetdice.studies.running import complete
 
 BETA, SEEDS, EPISODES = 1e-3, (0, 1, 2), 2000
 OBJECTIVES = {"ESR": 0.0, "BSR 0.5": 0.5, "SER": 1.0}

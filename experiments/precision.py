@@ -1,9 +1,10 @@
 """What the precision of products in updates does to scores, and to the time of training.
 
     python experiments/precision.py --out RESULT.json
+    python experiments/precision.py --quick --precision bfloat16 highest --out RESULT.json  # on two cores
 
 AETDICE on Fair-Taxi and pointmaze-2obj with the settings of their studies, for ESR, BSR(0.5) and SER, at
-two β and three training seeds. A GPU has three precisions; a CPU one, and bfloat16 is emulated there.
+two β and three training seeds. A CPU has no TF32, but rounds to bfloat16 and float16 as a GPU does.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from aetdice.config import TrainingConfig
 from aetdice.datasets import load_dataset, make_env, space_of
 from aetdice.exact import solve
 from aetdice.exact.mixtures import best_mixture
@@ -32,6 +34,10 @@ CASES = {
     "fair-taxi": (fair_taxi.FULL.config, (1e-3, 1e-4)),
     "pointmaze-2obj": (point_maze.FULL.config, (2e-4, 5e-5)),
 }
+QUICK = {
+    "fair-taxi": (fair_taxi.QUICK.config, (1e-3,)),
+    "pointmaze-2obj": (point_maze.QUICK.config, (1e-3,)),
+}
 EPISODES = 1_000
 
 
@@ -41,12 +47,12 @@ def main() -> None:
     parser.add_argument("--cases", nargs="+", default=list(CASES))
     parser.add_argument("--precision", nargs="+", default=["bfloat16", "tensorfloat32", "highest"])
     parser.add_argument("--seed", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--steps", type=int, help="updates of either stage, to try the script")
+    parser.add_argument("--quick", action="store_true", help="with the settings of the quick studies, one β")
     arguments = parser.parse_args()
     rows: list[dict[str, Any]] = []
     for case in arguments.cases:
         for precision in arguments.precision:
-            rows += measure(case, precision, arguments.seed, arguments.steps)
+            rows += measure(case, precision, arguments.seed, *(QUICK if arguments.quick else CASES)[case])
             facts = {
                 "commit": code_commit(),
                 "date": datetime.date.today().isoformat(),
@@ -56,9 +62,9 @@ def main() -> None:
             write_json(arguments.out, {"rows": rows, "episodes": EPISODES, "device": device, **facts})
 
 
-def measure(case: str, precision: str, seeds: list[int], steps: int | None) -> list[dict[str, Any]]:
-    config, betas = CASES[case]
-    short = {} if steps is None else {"dual.steps": steps, "extraction.steps": steps}
+def measure(
+    case: str, precision: str, seeds: list[int], config: TrainingConfig, betas: tuple[float, ...]
+) -> list[dict[str, Any]]:
     dataset, env = load_dataset(case), make_env(case)
     objectives = {label: bsr(a, threshold=env.utility_threshold) for label, a in ALPHAS.items()}
     run = train(
@@ -67,7 +73,7 @@ def measure(case: str, precision: str, seeds: list[int], steps: int | None) -> l
         algorithm="aetdice",
         seed=seeds,
         beta=betas,
-        config=readable(config.adapted({"trainer.precision": precision, **short}), "aetdice"),
+        config=readable(config.adapted({"trainer.precision": precision}), "aetdice"),
         progress=False,
     )
     twins = {member.params["seed"]: member.twin for member in run.members}

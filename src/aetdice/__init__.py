@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from aetdice.page import write_report
     from aetdice.serving import export_policy
+    from aetdice.studies import reproduce
     from aetdice.sweeps import sweep
 
 __version__ = version("aetdice")
@@ -79,6 +80,7 @@ __all__ = [
     "make_env",
     "make_objective",
     "render",
+    "reproduce",
     "resume",
     "safe_cobb_douglas",
     "select",
@@ -119,6 +121,7 @@ _HOMES = {
     ),
     "page": ("write_report",),
     "serving": ("export_policy",),
+    "studies": ("reproduce",),
     "sweeps": ("sweep",),
 }
 """Where the public names are: imported when first asked for, since JAX alone takes a second."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from os import PathLike
@@ -11,9 +12,11 @@ from typing import Any
 from aetdice.behaviours import collect_body
 from aetdice.behaviours.collection import QUALITIES as BODY_QUALITIES
 from aetdice.behaviours.collection import TRAJECTORIES
-from aetdice.data import Columns, Episodes, read_file, read_table
+from aetdice.data import Columns, Episodes, read_table
+from aetdice.data.loading import load_place
 from aetdice.data.minari import minari_ids
-from aetdice.data.readers import FORMATS
+from aetdice.data.readers import FORMATS, Place, is_place, locate
+from aetdice.data.urls import is_url, local_path
 from aetdice.envs import ENVIRONMENTS, IDS, FiniteEnvironment
 from aetdice.envs.batched import BatchedEnvironment
 from aetdice.envs.dispatch import collect_dispatch
@@ -108,25 +111,32 @@ def load_dataset(
 def _load_file(
     data: str, columns: Columns, ends: str | None, horizon: int | None, format: str | None
 ) -> Episodes:
-    path = Path(data)
-    if path.exists():
-        path, name = path.resolve(), format
-    elif format == "minari" or (format is None and data in minari_ids()):
-        name = "minari"
-    else:
-        known = ", ".join(COLLECTORS)
-        if path.suffix or len(path.parts) > 1:
-            raise InputError(
-                f"there is no file {data}, no environment of that name ({known}), and no such Minari dataset "
-                "on this machine"
-            )
-        raise InputError(
-            f"there is no environment {data!r} (known: {known}), and no file or Minari dataset of that name"
-        )
-    found = read_file(path, columns, ends=ends, horizon=horizon, format=name)
-    origin: dict[str, Any] = {"file": str(path), **(found.origin or {}), "ends": found.ends}
-    origin |= {key: value for key, value in (("horizon", horizon), ("format", name)) if value is not None}
+    place = place_of(data, format)
+    found = load_place(place, columns, ends, horizon)
+    named = "minari" if place.format is FORMATS["minari"] and not is_place(data) else format
+    origin: dict[str, Any] = {"file": place.name, **(found.origin or {}), "ends": found.ends}
+    origin |= {key: value for key, value in (("horizon", horizon), ("format", named)) if value is not None}
     return dataclasses.replace(found, origin=origin)
+
+
+def place_of(data: str, format: str | None = None) -> Place:
+    """The file, folder, pattern, URL or Minari id that is meant; paths as they are from wherever one is."""
+    if is_url(data):
+        return locate(data, format)
+    path = Path(local_path(data))
+    if is_place(data):
+        return locate(os.path.realpath(path), format)
+    if format == "minari" or (format is None and data in minari_ids()):
+        return locate(data, "minari")
+    known = ", ".join(COLLECTORS)
+    if path.suffix or len(path.parts) > 1:
+        raise InputError(
+            f"there is no file {data}, no environment of that name ({known}), and no such Minari dataset "
+            "on this machine"
+        )
+    raise InputError(
+        f"there is no environment {data!r} (known: {known}), and no file or Minari dataset of that name"
+    )
 
 
 def _columns(given: Columns | Mapping[str, Any] | None) -> Columns:

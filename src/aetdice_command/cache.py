@@ -5,7 +5,7 @@ import os
 import platform
 import sys
 import warnings
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,14 +24,14 @@ def keep_programs(environment: MutableMapping[str, str] = os.environ) -> Path | 
 
     A folder that cannot be made or written is no mistake: everything works without it.
     """
-    if environment.get(SETTING) == "off" or FOLDER in environment:
+    if FOLDER in environment or (base := cache_folder(environment)) is None:
         return None
     try:
-        folder = _base(environment) / "programs" / _processor()
+        folder = base / "programs" / _processor()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK | os.X_OK)
         drop_oldest(folder)
-    except (OSError, RuntimeError):  # the latter from a user without a home
+    except OSError:
         return None
     if not writable:
         return None
@@ -56,15 +56,21 @@ def drop_oldest(folder: Path, limit: int = LIMIT) -> None:
             return
 
 
-def _base(environment: MutableMapping[str, str]) -> Path:
-    """Where this user's programs keep what they can make again."""
-    if environment.get(SETTING):
-        return Path(environment[SETTING]).expanduser().resolve()
-    if sys.platform == "win32":
-        return Path(environment.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "aetdice"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "aetdice"
-    return Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "aetdice"
+def cache_folder(environment: Mapping[str, str] = os.environ) -> Path | None:
+    """Where this user's programs keep what they can make again; None where nothing is to be kept."""
+    said = environment.get(SETTING)
+    if said == "off":
+        return None
+    try:
+        if said:
+            return Path(said).expanduser().resolve()
+        if sys.platform == "win32":
+            return Path(environment.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "aetdice"
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Caches" / "aetdice"
+        return Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "aetdice"
+    except RuntimeError:  # a user without a home
+        return None
 
 
 def _processor() -> str:

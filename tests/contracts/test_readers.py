@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from pyarrow import csv, parquet
+from pyarrow import csv, feather, ipc, parquet
 from support.d4morl import trajectory, write
 from support.logs import COLUMNS, DISTRICTS, log_columns, log_episodes
 from support.refusals import complaint
@@ -26,6 +26,7 @@ PARTS = ("observations", "actions", "rewards", "lengths", "terminated", "truncat
 TARGETS = {
     "csv": "log.csv",
     "parquet": "log.parquet",
+    "arrow": "log.arrow",
     "npz": "log.npz",
     "minari": "test/log-v0",
     "store": "log",
@@ -96,7 +97,10 @@ def test_tables_and_files_are_the_same(kind, tmp_path):
     found = load_dataset(TABLES[kind](log), columns=COLUMNS)
     csv.write_csv(pa.table(log), tmp_path / "log.csv")
     parquet.write_table(pa.table(log), tmp_path / "log.parquet")
-    for file in ("log.csv", "log.parquet"):
+    feather.write_feather(pa.table(log), str(tmp_path / "log.feather"), compression="zstd")
+    with ipc.new_stream(tmp_path / "stream.arrow", pa.table(log).schema) as file:
+        file.write_table(pa.table(log), max_chunksize=50)
+    for file in ("log.csv", "log.parquet", "log.feather", "stream.arrow"):
         assert same(load_dataset(tmp_path / file, columns=COLUMNS), found)
     assert found.objectives == ("served", "waited")
     assert found.origin is None

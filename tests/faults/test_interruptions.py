@@ -11,7 +11,7 @@ from support.logs import log_columns
 from support.refusals import complaint
 
 from aetdice.cli import main
-from aetdice.data import readers
+from aetdice.data import conversion
 
 COLUMNS = ["--columns", "actions=send", "rewards=served,waited"]
 
@@ -52,7 +52,7 @@ def test_an_interruption_is_one_word(log, capfd, monkeypatch):
     def stopped(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(readers.Store, "write", stopped)
+    monkeypatch.setattr(conversion, "coded_actions", stopped)  # in the middle of the writing
     with pytest.raises(SystemExit) as left:
         main(["convert", "log.csv", "out", *COLUMNS])
     assert left.value.code == 130

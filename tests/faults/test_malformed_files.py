@@ -435,7 +435,7 @@ def test_store_is_refused(tmp_path, capsys):
         ("convert log.csv out.pkl --to d4morl", "pickles are read, not written"),
         ("doctor log.npz --fix out.csv", "there is no file log.npz"),
         ("doctor missing.csv", "there is no file missing.csv"),
-        ("doctor log.csv --fix log.npz", "log.npz: tables are written as .csv or .parquet or .pq"),
+        ("doctor log.csv --fix log.npz", "log.npz: tables are written as .csv, .parquet, .pq"),
         ("doctor log.csv --fix out.csv --columns rewards=x", "log.csv: there is no column 'x' (rewards)"),
         ("doctor log.csv --fix log.csv", "log.csv exists; delete it or choose another name"),
     ],

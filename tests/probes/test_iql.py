@@ -78,8 +78,8 @@ def values(request, ending):
 @eqx.filter_jit
 def evaluated(state, observation, accrued, time, action):
     here = (observation, accrued, time)
-    opinions = jax.vmap(state.slow)(jax.vmap(state.value.encoder)(*here), action)
-    return jax.vmap(state.value)(*here), *opinions.T
+    opinions = state.slow(jax.vmap(state.value.encoder)(*here), action)
+    return jax.vmap(state.value)(*here), *opinions
 
 
 def on_pairs(state, pairs):
@@ -223,6 +223,6 @@ def test_whole_numbers_in_a_vector_are_actions_to_interpolate():
     state = learner.init(encoder_for(data, 1, learner, PROBE.network), hyper, steps, jax.random.key(0))
     features = state.value.encoder.features
     assert state.critics.nets.weights[0].shape[:2] == (2, features + 2)
-    row: Steps = steps.steps.take(jnp.asarray(0))
-    encoded = state.value.encoder(row.observation, row.accrued, row.time)
-    assert state.critics(encoded, row.action).shape == (2,)
+    rows: Steps = steps.steps.everything()
+    encoded = jax.vmap(state.value.encoder)(rows.observation, rows.accrued, rows.time)
+    assert state.critics(encoded, rows.action).shape == (2, 2)

@@ -19,9 +19,9 @@ from aetdice.page.study import record_of
 from aetdice.studies import STUDIES, demo, fair_taxi
 from aetdice.studies.merging import merge_table
 from aetdice.studies.paper import FAIR_TAXI
-from aetdice.studies.parts import complete
 from aetdice.studies.populations import parts_of
 from aetdice.studies.reporting import told
+from aetdice.studies.running import complete
 from aetdice.studies.score_tables import setting
 from aetdice.studies.study import FROM_DATA, WEIGHED, Study
 

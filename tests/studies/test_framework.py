@@ -16,8 +16,8 @@ from aetdice.evaluation.estimates import Estimate, estimate, leaders, spread, ti
 from aetdice.learning.run import gap_share, select_members
 from aetdice.report.figures import quantile_curves
 from aetdice.studies.merging import merge_table
-from aetdice.studies.parts import complete
 from aetdice.studies.populations import parts_of, training_record
+from aetdice.studies.running import complete
 from aetdice.studies.score_tables import gap_sheet, gap_words, markdown, setting, verdict, with_spread
 from aetdice.studies.study import Dataset, Effort, Population, Rollouts, Row, Study, Table, reference_of
 

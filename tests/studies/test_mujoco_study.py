@@ -1,6 +1,8 @@
 """The MuJoCo studies from end to end: random behaviours, episodes of twenty steps, tiny networks."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,12 +11,14 @@ from support.refusals import complaint
 
 from aetdice import InputError
 from aetdice.behaviours import behaviour
+from aetdice.behaviours.collection import collect_body
+from aetdice.behaviours.stored import stored_episodes
 from aetdice.cli import main
 from aetdice.studies import STUDIES, mujoco
 from aetdice.studies.merging import merge
 from aetdice.studies.mujoco_rollouts import DIRECTIONS, STILL_EPISODES
-from aetdice.studies.parts import complete
 from aetdice.studies.populations import parts_of
+from aetdice.studies.running import complete
 from aetdice.studies.score_tables import setting
 from aetdice.studies.study import Study
 
@@ -110,7 +114,7 @@ def test_rollouts_need_their_policies_and_go_on_where_they_stopped(small, withou
     changed = {"policy": "of another training", "episodes": 7}
     other = json.loads((folder / "twin-0.json").read_text()) | changed
     (folder / "twin-0.json").write_text(json.dumps(other))
-    kept = {p.name: p.stat().st_mtime_ns for p in folder.iterdir() if p.name != "twin-0.json"}
+    kept = {p.name: p.stat().st_mtime_ns for p in folder.glob("*.json") if p.name != "twin-0.json"}
     assert (
         complete(parts_of(study), tmp_path, [f"{name}-rollouts"])[f"{name}-rollouts"]["policies"] == policies
     )
@@ -162,6 +166,21 @@ def test_data_is_collected_once_and_must_be_the_study_s_own(small, tmp_path):
     (tmp_path / "parts" / f"{name}.json").unlink()
     with pytest.raises(InputError, match="holds other data than this study's"):
         complete(parts_of(small("ant", dataset=6)), tmp_path, [name])
+
+
+def test_two_who_need_data_at_once_collect_it_once(shipped, tmp_path, monkeypatch):
+    begun = []
+
+    def slowly(*given, **more):
+        begun.append(given)
+        time.sleep(0.3)
+        return collect_body(*given, **more)
+
+    monkeypatch.setattr("aetdice.behaviours.stored.collect_body", slowly)
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda _: stored_episodes("ant", "expert", 3, 20, tmp_path / "data"), "ab"))
+    assert len(begun) == 1
+    assert found[0].sha256 == found[1].sha256
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,13 +2,18 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from support.refusals import complaint
 
 from aetdice import InputError
+from aetdice.engines.base import Outcome
+from aetdice.engines.in_process import InProcessEngine
+from aetdice.engines.local import LocalEngine
 from aetdice.studies import parts as parts_module
-from aetdice.studies.parts import Part, code_commit, complete, write_summary
+from aetdice.studies.parts import Part, code_commit, do_part, write_summary
+from aetdice.studies.running import complete, run_parts, task_of
 
 
 class Counted:
@@ -56,6 +61,62 @@ def test_a_part_that_was_cut_off_is_done_again(works, tmp_path):
     assert not (tmp_path / "parts" / "third.json").exists()
 
 
+def test_a_part_that_is_refused_stops_no_other(works, tmp_path):
+    def refuses(folder, progress):
+        raise InputError("the data has changed")
+
+    several = [Part("refused", {}, refuses), *parts(works)]
+    message = r"^1 part\(s\) came to nothing, the first is refused: the data has changed$"
+    with pytest.raises(InputError, match=message):
+        complete(several, tmp_path)
+    assert [work.done for work in works.values()] == [1, 1]
+    with pytest.raises(InputError, match=message):  # it is tried again, and what is done is not
+        complete(several, tmp_path)
+    assert [work.done for work in works.values()] == [1, 1]
+
+
+class Patient(InProcessEngine):
+    """Does what it was given only when it is given nothing more."""
+
+    def __init__(self, *given) -> None:
+        super().__init__(*given)
+        self.looks: list[list[str]] = []
+
+    def completed(self, seconds: float) -> list[Outcome]:
+        self.looks.append([task.name for task in self.waiting])
+        return [ended for _ in range(len(self.waiting)) for ended in super(Patient, self).completed(seconds)]
+
+
+@pytest.mark.parametrize("only", [[], ["third"]])
+def test_a_part_waits_for_those_that_it_reads_if_they_are_to_be_done(works, tmp_path, only):
+    third = Part("third", {}, lambda *_: {"found": "third"}, after=("first", "second"))
+    several = [third, *parts(works)]
+    known = {part.name: part for part in several}
+    engine = Patient(tmp_path, lambda record, own: do_part(known[record["part"]], own))
+    done = run_parts(engine, tmp_path, several, only)
+    assert engine.looks == ([["third"]] if only else [["first", "second"], ["third"]])
+    assert list(done.results) == (only or ["third", "first", "second"])
+
+
+def test_the_largest_parts_begin_first(works, tmp_path):
+    several = [replace(part, members=members) for part, members in zip(parts(works), (1, 9), strict=True)]
+    known = {part.name: part for part in several}
+    engine = Patient(tmp_path, lambda record, own: do_part(known[record["part"]], own))
+    assert list(run_parts(engine, tmp_path, several).results) == ["first", "second"]
+    assert engine.looks == [["second", "first"]]
+
+
+def test_what_has_waited_is_given_to_the_next_worker(tmp_path):
+    """So that rollouts of one training keep cores busy while the next one is on the device."""
+    engine = LocalEngine(tmp_path, workers=1, threads=1)
+    training, rollouts = (
+        task_of(Part(name, {}, lambda *_: {}, after), None) for name, after in (("a", ()), ("b", ("c",)))
+    )
+    engine.submit(training)
+    engine.submit(rollouts)
+    assert list(engine.waiting) == [rollouts, training]
+
+
 def test_a_summary_says_how_parts_were_made_and_leaves_samples_and_foreign_files_out(works, tmp_path):
     complete(parts(works), tmp_path)
     for name, text in {"broken": "{", "foreign": "[1]", "old": '{"facts": {}}'}.items():
@@ -69,9 +130,12 @@ def test_a_summary_says_how_parts_were_made_and_leaves_samples_and_foreign_files
 
 
 def test_progress_says_which_part_it_is(works, tmp_path):
-    stages = []
-    complete(parts(works), tmp_path, progress=lambda stage, *_: stages.append(stage))
-    assert stages == ["first values", "second values"]
+    heard = []
+    complete(
+        parts(works), tmp_path, progress=lambda stage, step, total, _: heard.append((stage, step, total))
+    )
+    assert [stage for stage, *_ in heard if stage.endswith("values")] == ["first values", "second values"]
+    assert [each for each in heard if each[0] == "parts"] == [("parts", done, 2) for done in range(3)]
 
 
 def test_a_record_says_what_it_depends_on(works, tmp_path):

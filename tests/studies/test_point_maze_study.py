@@ -12,8 +12,8 @@ from aetdice.studies import coverage, point_maze
 from aetdice.studies.maze_figures import draw_ablation
 from aetdice.studies.merging import merge, merge_table
 from aetdice.studies.paper import POINT_MAZE, REGIMES
-from aetdice.studies.parts import complete
 from aetdice.studies.populations import parts_of
+from aetdice.studies.running import complete
 from aetdice.studies.score_tables import setting
 
 POPULATIONS = ["aetdice", "aetdice-linear", "optidice", "fairdice", "esr-iql", "n-from-data", "episodes"]

@@ -10,9 +10,11 @@ from support.untrained import untrained
 
 from aetdice import TrainingConfig, bsr, enumerate_space, solve
 from aetdice.cli import main
+from aetdice.learning.table import arrow_table
 from aetdice.studies import STUDIES
-from aetdice.studies.parts import complete
+from aetdice.studies.members import member_rows
 from aetdice.studies.populations import parts_of
+from aetdice.studies.running import complete
 from aetdice.studies.strangers import suite
 from aetdice.studies.strangers.chance import random_momdp
 from aetdice.studies.strangers.finite import finite_problem
@@ -25,9 +27,10 @@ from aetdice.studies.strangers.problem import (
     fair_objectives,
     half_of,
 )
-from aetdice.studies.strangers.report import CLASSES, confusion, kind_of, overview
+from aetdice.studies.strangers.report import CLASSES, confusion, kind_of, members, overview
 from aetdice.studies.strangers.suite import FULL, closed, part_of, problems
 from aetdice.studies.strangers.taxis import Layout, draw_layout
+from aetdice.studies.study import Study
 
 ESR = bsr(0.0)
 
@@ -183,3 +186,11 @@ def test_a_policy_that_is_its_own_twin_closes_nothing(monkeypatch, tmp_path):
         assert each["best"] == pytest.approx(solve(space, bsr(ALPHAS[each["objective"]]), check=False).value)
         assert each["score"] < each["best"]
         assert each["recorded"] >= each["data"]
+    study = Study("strangers", (), members=members)
+    rows = arrow_table(member_rows(study, {problem.part: found}, tmp_path)).to_pylist()
+    assert [(row["objective"], row["seed"]) for row in rows] == [(c["objective"], c["seed"]) for c in cells]
+    assert [(row["score"], row["twin_score"]) for row in rows] == [(c["score"], c["twin"]) for c in cells]
+    assert {(row["dataset"], row["algorithm"], row["selected"]) for row in rows} == {
+        ("tiny", "aetdice", True)
+    }
+    assert {row["seconds"] > 0 for row in rows} == {True}

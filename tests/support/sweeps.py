@@ -1,16 +1,16 @@
-"""Sweeps that take seconds, and an engine in this very process."""
+"""Sweeps that take seconds, and an engine that loses tasks."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from aetdice.engines.base import Outcome
+from aetdice.engines.in_process import InProcessEngine
+from aetdice.engines.task import Ended, Task
+from aetdice.learning.table import PASSING, Rows
 from aetdice.sweeps.description import description_from
-from aetdice.sweeps.engines.base import Outcome
-from aetdice.sweeps.job import run_job
-from aetdice.sweeps.jobs import Job
 from aetdice.sweeps.plan import Plan, begin, plan_of
 from aetdice.sweeps.sweeping import Swept, run_on
-from aetdice.sweeps.table import PASSING, Rows
 
 TAXI: dict[str, Any] = {
     "name": "taxi", "data": "fair-taxi", "episodes": 20, "horizon": 6, "size": 3, "start": [1, 1],
@@ -35,38 +35,30 @@ def planned(**changes: Any) -> Plan:
     return plan_of(description_from({**CLONING, **changes}))
 
 
-class InlineEngine:
-    """Does every job at once; the first attempts at some are lost."""
+class LosingEngine(InProcessEngine):
+    """The first attempts at some tasks, by their place in the plan, are lost."""
 
     def __init__(self, folder: Path, losing: Mapping[int, int] | None = None) -> None:
-        self.folder, self.losing = folder, dict(losing or {})
-        self.waiting: list[Job] = []
+        super().__init__(folder)
+        self.losing = dict(losing or {})
         self.submitted: list[str] = []
 
-    def submit(self, job: Job) -> None:
-        self.waiting.append(job)
-        self.submitted.append(job.id)
+    def submit(self, task: Task) -> None:
+        super().submit(task)
+        self.submitted.append(task.name)
 
     def completed(self, seconds: float) -> list[Outcome]:
-        job = self.waiting.pop(0)
-        number = int(job.id.partition("-")[0])
-        if self.losing.get(number, 0):
-            self.losing[number] -= 1
-            return [Outcome(job, "lost", "its worker ended with signal 9")]
-        try:
-            run_job(job, self.folder, "here")
-        except Exception as error:
-            return [Outcome(job, "failed", str(error))]
-        return [Outcome(job, "done")]
-
-    def cancel(self) -> None:
-        self.waiting.clear()
+        number = int(self.waiting[0].name.partition("-")[0])
+        if not self.losing.get(number, 0):
+            return super().completed(seconds)
+        self.losing[number] -= 1
+        return [Outcome(self.waiting.popleft(), Ended("lost", "its worker ended with signal 9"))]
 
 
 def run_inline(plan: Plan, folder: Path, losing: Mapping[int, int] | None = None) -> Swept:
     """A sweep in this process."""
     begin(plan, folder)
-    return run_on(InlineEngine(folder, losing), plan, folder)
+    return run_on(LosingEngine(folder, losing), plan, folder)
 
 
 def lasting(rows: Rows) -> Rows:

@@ -1,4 +1,4 @@
-"""A real Ray cluster of two nodes on this machine, one of which is killed in the middle of a sweep.
+"""A real Ray cluster of two nodes here: one is killed in the middle of a sweep; a study runs on both.
 
 Needs Ray (`pip install 'aetdice[ray]'`), and is left out where that is missing. With `-s` it prints what
 happened.
@@ -9,17 +9,23 @@ import contextlib
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 from support.sweeps import CLONING, lasting, planned
+from support.tiny_studies import SURVIVED, TAXI
 
 from aetdice import InputError
+from aetdice.engines.local import LocalEngine
+from aetdice.engines.task import ATTEMPTS
+from aetdice.learning.table import PASSING
+from aetdice.studies.registry import Named
+from aetdice.studies.running import Place, run_study, write_all
 from aetdice.sweeps import read_table
-from aetdice.sweeps.engines.local import LocalEngine
-from aetdice.sweeps.job import ATTEMPTS, finished_jobs
+from aetdice.sweeps.job import finished_jobs
 from aetdice.sweeps.plan import begin
 from aetdice.sweeps.sweeping import run_on
 
@@ -40,7 +46,8 @@ SMALL = {"num_cpus": 1, "object_store_memory": 80 << 20}
 @pytest.fixture
 def cluster(monkeypatch):
     """Two nodes, each with room for one job."""
-    for name, value in {"RAY_USAGE_STATS_ENABLED": "0", **PATIENT}.items():
+    known = {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": os.pathsep.join(sys.path), **PATIENT}
+    for name, value in known.items():  # the nodes inherit it
         monkeypatch.setenv(name, value)
     from ray.cluster_utils import Cluster
 
@@ -59,7 +66,7 @@ def plan_of_24():
 
 
 def test_a_node_that_dies_loses_nothing(cluster, tmp_path):
-    from aetdice.sweeps.engines.ray import RayEngine
+    from aetdice.engines.ray import RayEngine
 
     plan = plan_of_24()
     assert sum(job.members for job in plan.jobs) == 24
@@ -103,22 +110,41 @@ def test_a_node_that_dies_loses_nothing(cluster, tmp_path):
     )
 
 
+def test_a_study_on_a_cluster_finds_what_it_finds_here(cluster, tmp_path):
+    """One part of which kills the process that does it, the first time."""
+    on_cluster, here = tmp_path / "cluster", tmp_path / "here"
+    named = Named(TAXI, True)
+    done = run_study(named, on_cluster, Place("ray", address=cluster.address))
+    assert done.failed == {}
+    (here / "parts" / "fatal").mkdir(parents=True)
+    (here / "parts" / "fatal" / SURVIVED).touch()
+    local = run_study(named, here)
+    tables = []
+    for folder, found in ((on_cluster, done), (here, local)):
+        write_all(named.make(), found.results, folder)
+        tables.append(read_table(folder))
+    hosts, attempts = (tables[0][name].to_pylist() for name in ("host", "attempts"))
+    assert all(", Ray node " in host for host in hosts)
+    assert set(attempts) == {1}
+    assert tables[0].drop_columns(list(PASSING)).equals(tables[1].drop_columns(list(PASSING)))
+
+
 def test_a_node_that_does_not_see_the_folder_says_so(cluster, tmp_path):
-    from aetdice.sweeps.engines.ray import RayEngine
+    from aetdice.engines.ray import RayEngine
 
     engine = RayEngine(tmp_path / "elsewhere", cluster.address, threads=1, gpus=0.0)
     (job,) = planned().jobs
     try:
-        engine.submit(job)
-        (ended,) = engine.completed(120.0)
+        engine.submit(job.task())
+        (outcome,) = engine.completed(120.0)
     finally:
         engine.cancel()
-    assert ended.state == "failed"
-    assert ended.words.endswith("elsewhere: the folder of a sweep must be shared by all machines")
+    assert outcome.ended.state == "failed"
+    assert outcome.ended.words.endswith("elsewhere: the folder must be shared by all machines")
 
 
 def test_where_no_cluster_is_the_sentence_says_so_at_once(tmp_path):
-    from aetdice.sweeps.engines.ray import RayEngine
+    from aetdice.engines.ray import RayEngine
 
     with pytest.raises(InputError, match=r"there is no Ray cluster at 127.0.0.1:1 \(.*refused\): begin one"):
         RayEngine(tmp_path, "127.0.0.1:1", threads=1, gpus=0.0)

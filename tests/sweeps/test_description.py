@@ -17,6 +17,10 @@ FAULTS = {
     "text-for-list": ({"objectives": "esr"}, "a sweep needs objectives: a list of names"),
     "number-for-table": ({"algorithms": [3]}, "algorithms are names or tables, not 3"),
     "data-from-python": ({"datasets": [{"data": [1, 2]}]}, "a dataset of a sweep needs data: a file"),
+    "credentials": (
+        {"datasets": ["https://me:pw@host/log.csv?token=x"]},
+        "https://host/log.csv is given with credentials, which are not written down",
+    ),
     "same-name": ({"datasets": [TAXI, TAXI]}, "two datasets are called 'taxi': give them a name each"),
     "algorithm": ({"algorithms": ["aetdyce"]}, "there is no algorithm 'aetdyce'; did you mean aetdice?"),
     "algorithms-in-one": (
@@ -126,3 +130,12 @@ def test_command_refuses_in_one_line(tmp_path, monkeypatch, capsys, text, option
 def test_a_folder_is_no_sweep(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert complaint(capsys, "sweep", ".") == ". cannot be read: Is a directory"
+
+
+def test_patterns_are_beside_the_file_and_urls_are_nowhere_near(tmp_path):
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "a.csv").touch()
+    data = ["log/*.csv", "none/*.csv", "memory://log/*.csv", "log"]
+    content = {"datasets": data, "objectives": ["esr"], "algorithms": ["bc"]}
+    found = [entry["data"] for entry in description_from(content, tmp_path).datasets]
+    assert found == [f"{tmp_path}/log/*.csv", "none/*.csv", "memory://log/*.csv", f"{tmp_path}/log"]

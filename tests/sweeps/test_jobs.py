@@ -10,24 +10,30 @@ from io import StringIO
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import csv
+from support.logs import COLUMNS, log_columns
 from support.refusals import complaint
-from support.sweeps import CLONING, InlineEngine, lasting, planned, run_inline
+from support.sweeps import CLONING, LosingEngine, lasting, planned, run_inline
 
 from aetdice import InputError, load_run
 from aetdice.cli import main
+from aetdice.engines.base import Outcome
+from aetdice.engines.local import LocalEngine
+from aetdice.engines.process import Worker
+from aetdice.engines.running import share_done
+from aetdice.engines.task import ATTEMPTS, Ended, perform
+from aetdice.learning.table import PASSING, SCHEMA, arrow_table
 from aetdice.progress import listening
 from aetdice.report.sweeps import sweep_table
 from aetdice.report.terminal import console
 from aetdice.sweeps import read_table, sweep
-from aetdice.sweeps.engines.base import Outcome
-from aetdice.sweeps.engines.local import LocalEngine
-from aetdice.sweeps.engines.process import Worker
-from aetdice.sweeps.job import ATTEMPTS, ROWS, finished_jobs, run_job
+from aetdice.sweeps.job import finished_jobs
+from aetdice.sweeps.jobs import ROWS
 from aetdice.sweeps.plan import begin
-from aetdice.sweeps.running import share_done
 from aetdice.sweeps.sweeping import Swept, check, run_on
-from aetdice.sweeps.table import PASSING, SCHEMA, arrow_table, rows_of
+from aetdice.sweeps.table import rows_of
 
 pytestmark = pytest.mark.trains
 SEEDS = {"seeds": [0, 1], "packing": {"members": 1}}
@@ -48,11 +54,11 @@ def folder(plan, tmp_path_factory):
 
 def test_what_is_done_is_not_done_again(plan, folder):
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.json")}
-    engine = InlineEngine(folder)
+    engine = LosingEngine(folder)
     run_on(engine, plan, folder)
     assert engine.submitted == []
     for job in plan.jobs:
-        run_job(job, folder, "elsewhere")
+        perform(job.task(), folder, "elsewhere")
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.json")} == before
 
 
@@ -101,13 +107,13 @@ def test_packing_changes_neither_members_nor_their_order(folder):
 def test_data_that_has_changed_are_refused(plan, tmp_path):
     begin(plan, tmp_path)
     with pytest.raises(InputError, match="the data of taxi is not what the sweep was planned with"):
-        run_job(replace(plan.jobs[0], sha256="0" * 64), tmp_path, "here")
+        perform(replace(plan.jobs[0], sha256="0" * 64).task(), tmp_path, "here")
     assert not (tmp_path / "jobs" / plan.jobs[0].id / ROWS).exists()
 
 
 def test_a_machine_that_does_not_see_the_folder_says_so(plan, tmp_path):
     with pytest.raises(InputError, match="over there does not see"):
-        run_job(plan.jobs[0], tmp_path / "elsewhere", "over there")
+        perform(plan.jobs[0].task(), tmp_path / "elsewhere", "over there")
 
 
 def test_progress_goes_up_to_all_members(plan, tmp_path):
@@ -116,7 +122,7 @@ def test_progress_goes_up_to_all_members(plan, tmp_path):
         run_inline(plan, tmp_path)
     members = [(step, total) for stage, step, total in heard if stage == "members"]
     assert members == [(0, 2), (1, 2), (2, 2)]
-    assert heard[-1] == ("% of all work", 100, 100)
+    assert heard[-2:] == [("% of all work", 100, 100), ("members", 2, 2)]
 
 
 def test_how_far_a_job_is_can_be_told_of_damaged_files(folder, plan, tmp_path):
@@ -171,7 +177,7 @@ def test_a_worker_that_dies_before_it_is_given_a_job_loses_nothing(plan, tmp_pat
     send = Worker.send
     monkeypatch.setattr(Worker, "send", lambda worker, *given: (kill(worker), send(worker, *given)))
     try:
-        engine.submit(plan.jobs[0])
+        engine.submit(plan.jobs[0].task())
         assert engine.completed(0.0) == []
         kill(next(iter(engine.working)))
         ended = []
@@ -179,7 +185,7 @@ def test_a_worker_that_dies_before_it_is_given_a_job_loses_nothing(plan, tmp_pat
             ended = engine.completed(1.0)
     finally:
         engine.cancel()
-    assert ended == [Outcome(plan.jobs[0], "lost", "its worker ended with signal 9")]
+    assert ended == [Outcome(plan.jobs[0].task(), Ended("lost", "its worker ended with signal 9"))]
     assert len(killed) == 2
 
 
@@ -196,9 +202,9 @@ def test_workers_that_cannot_be_started_end_the_sweep(plan, tmp_path, monkeypatc
 
 def test_a_job_is_done_once_its_rows_are_seen(plan, tmp_path, monkeypatch):
     """A network file system may show them late; what it never shows is not done."""
-    monkeypatch.setattr("aetdice.sweeps.running.LOOK", 0.01)
-    monkeypatch.setattr("aetdice.sweeps.running.SEEN", 0.05)
-    monkeypatch.setattr("support.sweeps.run_job", lambda job, folder, host: None)
+    monkeypatch.setattr("aetdice.engines.running.LOOK", 0.01)
+    monkeypatch.setattr("aetdice.engines.running.SEEN", 0.05)
+    monkeypatch.setattr("aetdice.sweeps.job.do_job", lambda record, own: None)
     swept = run_inline(plan, tmp_path)
     assert set(swept.failed) == {job.id for job in plan.jobs}
     assert all(words.endswith("is not seen here") for words in swept.failed.values())
@@ -314,3 +320,25 @@ def test_a_report_of_a_sweep_shows_all_its_jobs(folder, plan, tmp_path, capsys):
 def test_a_report_of_a_sweep_that_has_only_begun_says_so(plan, tmp_path, capsys):
     begin(plan, tmp_path)
     assert complaint(capsys, "report", str(tmp_path)) == f"no job of the sweep in {tmp_path} is done yet"
+
+
+def test_a_machine_fetches_the_data_of_its_own_jobs(tmp_path, monkeypatch):
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    for seed in (0, 1):
+        csv.write_csv(pa.table(log_columns(seed=seed)), tmp_path / "log.csv")
+        memory.pipe(f"/sweep/{seed}.csv", (tmp_path / "log.csv").read_bytes())
+    monkeypatch.setenv("AETDICE_CACHE", str(tmp_path / "planner"))
+    datasets = [
+        {"data": f"memory://sweep/{seed}.csv", "columns": COLUMNS, "name": str(seed)} for seed in (0, 1)
+    ]
+    plan = planned(datasets=datasets)
+    begin(plan, tmp_path / "sweep")
+    assert {job.origin["file"] for job in plan.jobs} == {f"memory://sweep/{seed}.csv" for seed in (0, 1)}
+    for job in plan.jobs:
+        monkeypatch.setenv("AETDICE_CACHE", str(tmp_path / job.dataset))
+        perform(job.task(), tmp_path / "sweep", job.dataset)
+        assert len(list((tmp_path / job.dataset).rglob("*.csv"))) == 1
+    memory.pipe("/sweep/1.csv", memory.cat("/sweep/0.csv"))
+    job = replace(plan.jobs[-1], id="again", origin={**plan.jobs[-1].origin, "ends": "shift"})
+    with pytest.raises(InputError, match="is not what the sweep was planned with"):
+        perform(job.task(), tmp_path / "sweep", "later")

@@ -8,8 +8,8 @@ import pytest
 from support.sweeps import CLONING, TAXI, planned
 
 from aetdice import InputError
+from aetdice.locking import alone
 from aetdice.sweeps.jobs import PLAN, job_from
-from aetdice.sweeps.locking import alone
 from aetdice.sweeps.plan import begin
 
 DICE = {"algorithm": "aetdice", "beta": [0.1, 0.01]}
@@ -147,7 +147,7 @@ def test_two_sweeps_that_begin_at_once_do_not_share_a_folder(tmp_path):
         except InputError as error:
             refused.append(error)
 
-    with alone(tmp_path):  # both wait here
+    with alone(tmp_path / "lock"):  # both wait here
         threads = [threading.Thread(target=try_to, args=(planned(seeds=[seed]),)) for seed in range(2)]
         for thread in threads:
             thread.start()

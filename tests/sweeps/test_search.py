@@ -1,7 +1,7 @@
 """A search draws what it is told to, and the same on every engine, however often it is interrupted."""
 
 import pytest
-from support.sweeps import InlineEngine, lasting, planned, run_inline
+from support.sweeps import LosingEngine, lasting, planned, run_inline
 
 from aetdice import InputError
 from aetdice.progress import listening
@@ -44,7 +44,7 @@ def test_every_trial_is_in_the_table_and_one_is_selected(found):
 def test_what_is_drawn_again_is_not_trained_again(tmp_path):
     """Four trials of two choices: each is in the table once, and all members are told to be done."""
     choices = {"algorithm": "bc", "network.hidden": [[8], [4]]}
-    plan, engine, told = planned(**{**SEARCH, "algorithms": [choices]}), InlineEngine(tmp_path), []
+    plan, engine, told = planned(**{**SEARCH, "algorithms": [choices]}), LosingEngine(tmp_path), []
     begin(plan, tmp_path)
     with listening(lambda stage, step, total, metrics: told.append((stage, step, total))):
         rows = run_on(engine, plan, tmp_path).rows
@@ -55,7 +55,7 @@ def test_what_is_drawn_again_is_not_trained_again(tmp_path):
 
 def test_a_search_goes_on_where_it_stopped(found, tmp_path):
     plan = planned(**SEARCH, criterion="environment")
-    engine = InlineEngine(found[1])
+    engine = LosingEngine(found[1])
     assert lasting(run_on(engine, plan, found[1]).rows) == lasting(found[0].rows)
     assert engine.submitted == []
     assert lasting(run_inline(plan, tmp_path, losing={1: 1}).rows) == lasting(found[0].rows)

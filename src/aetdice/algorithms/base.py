@@ -55,6 +55,11 @@ class Algorithm(eqx.Module):
 
     @property
     @abc.abstractmethod
+    def batch(self) -> int:
+        """Rows that an update looks at."""
+
+    @property
+    @abc.abstractmethod
     def sweeps(self) -> dict[str, float]:
         """Its own hyper-parameters, each with its default."""
 
@@ -101,6 +106,10 @@ class Algorithm(eqx.Module):
 
 class WithoutUpdates(Algorithm):
     """One that learns nothing step by step: it weighs, perhaps after a `finish`."""
+
+    @property
+    def batch(self) -> int:
+        return 0
 
     def draw(self, key: PRNGKeyArray, data: DeviceData) -> tuple[()]:
         del key, data

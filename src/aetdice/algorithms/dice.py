@@ -85,6 +85,10 @@ class Dice(Algorithm):
         self.n_step, self.pools = n_step, n_step == 1 and not by_head
 
     @property
+    def batch(self) -> int:
+        return self.setting.config.batch
+
+    @property
     def sweeps(self) -> dict[str, float]:
         return {"beta": BETA * float(self.setting.flow.reward_scale)}
 

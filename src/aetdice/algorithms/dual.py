@@ -9,6 +9,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from aetdice.algorithms.optimiser import Moments, Pace, average, cosine, descend, no_moments, pace
@@ -17,9 +18,11 @@ from aetdice.data import transformed_rewards
 from aetdice.data.device import DeviceData, Recorded, Steps, Successors
 from aetdice.data.passes import pass_over
 from aetdice.dice import FiniteHorizon, Flow, dual_loss, ratio, residual
-from aetdice.networks import Encoder, Nu, Perceptron
+from aetdice.networks import Encoder, Nu, Perceptron, products_are_rounded
 from aetdice.objectives import Divergence, Objective, Utility, multiplier
 from aetdice.objectives.parameters import Parameter, cast, parameter
+
+HALF_MOST = float(np.finfo(np.float16).max)
 
 
 class DiceHyper(eqx.Module):
@@ -133,7 +136,7 @@ def prepare_dual(
     progress = step / setting.config.steps
     beta, utility = annealed_beta(hyper, progress, setting), hyper.objective.utility
     return DualBatch(
-        encoded=jax.vmap(encoder)(observation, accrued, time),
+        encoded=_as_shown(jax.vmap(encoder)(observation, accrued, time)),
         time=time,
         rewards=step_rewards(utility, steps, setting.terminal_reward),
         weights=batch_weights(steps, data.count, setting),
@@ -153,7 +156,15 @@ def _encoded_successors(encoder: Encoder, steps: Steps, after: Successors) -> En
         return jax.vmap(lambda o, r: encoder(o, accrued + r, time + 1))(observation, reward)
 
     encoded = jax.vmap(one)(steps.accrued, steps.time, after.observation, after.reward)
-    return EncodedSuccessors(encoded, jnp.where(after.follows, after.probability, 0))
+    return EncodedSuccessors(_as_shown(encoded), jnp.where(after.follows, after.probability, 0))
+
+
+def _as_shown(encoded: Float[Array, "*rows f"]) -> Float[Array, "*rows f"]:
+    """In the precision of products: half of it has TF32's digits, and moves half of its bytes.
+
+    Ratios are differences of ν over a small β, so bfloat16 is too coarse for what ν sees.
+    """
+    return jnp.clip(encoded, -HALF_MOST, HALF_MOST).astype(jnp.float16) if products_are_rounded() else encoded
 
 
 def update_dual(state: DualState, hyper: DiceHyper, batch: DualBatch, setting: DualSetting) -> DualState:
@@ -225,7 +236,8 @@ def entering_and_residuals(
         there = jnp.concatenate([here.reshape(-1, window)[:, 1:], beyond[:, None]], axis=1).ravel()
         there = jnp.where(batch.follows, there, 0)
     else:
-        following = jax.vmap(jax.vmap(nu.of_encoded, (0, None)))(batch.after.encoded, batch.time[:size] + 1)
+        after = batch.after.encoded
+        following = nu.of_encoded(after, jnp.broadcast_to(batch.time[:size, None] + 1, after.shape[:2]))
         there = jnp.sum(batch.after.weight * following, axis=1)
     return entering, residual(batch.rewards, here, there, mu, setting.flow)
 

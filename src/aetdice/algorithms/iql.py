@@ -77,12 +77,17 @@ class Critics(eqx.Module):
         sizes = (features + action_size, *hidden, max(actions, 1))
         self.nets = eqx.filter_vmap(lambda key: Perceptron(sizes, key))(jnp.stack(list(keys)))
 
-    def __call__(self, encoded: Float[Array, " features"], action: Shaped[Array, "*a"]) -> Float[Array, "2"]:
-        """Both opinions of a state, as an encoder shows it, and an action."""
+    def __call__(
+        self, encoded: Float[Array, "rows features"], action: Shaped[Array, "rows *a"]
+    ) -> Float[Array, "2 rows"]:
+        """Both opinions of states, as an encoder shows them, and actions."""
         if not self.actions:
-            encoded = jnp.concatenate([encoded, action.reshape(-1).astype(encoded.dtype)])
+            acting = action.reshape(len(action), -1).astype(encoded.dtype)
+            encoded = jnp.concatenate([encoded, acting], axis=1)
         outputs = eqx.filter_vmap(lambda net: net(encoded))(self.nets)
-        return outputs @ jax.nn.one_hot(action, self.actions) if self.actions else outputs[:, 0]
+        if not self.actions:
+            return outputs[..., 0]
+        return jnp.sum(outputs * jax.nn.one_hot(action, self.actions)[None], axis=-1)
 
 
 class IqlState(NamedTuple):
@@ -137,6 +142,10 @@ class Iql(Algorithm):
         self.sees_accrued, self.sees_time, self.ends = config.ablation.accrued, True, True
         self.n_step, self.pools = 1, False
         self.ignores = ("dual", "ablation.time", "ablation.offsets", "extraction.courses")
+
+    @property
+    def batch(self) -> int:
+        return self.config.batch
 
     @property
     def sweeps(self) -> dict[str, float]:
@@ -263,8 +272,8 @@ def iql_loss(
     gap = jax.lax.stop_gradient(_lower(slow, batch.encoded, batch.action)) - here
     tau = cast(hyper.expectile, gap)
     value_loss = jnp.mean(jnp.where(gap < 0, 1 - tau, tau) * jnp.square(gap))
-    error = jax.lax.stop_gradient(target)[:, None] - jax.vmap(critics)(batch.encoded, batch.action)
-    return value_loss + jnp.sum(jnp.mean(jnp.square(error), axis=0))
+    error = jax.lax.stop_gradient(target)[None] - critics(batch.encoded, batch.action)
+    return value_loss + jnp.sum(jnp.mean(jnp.square(error), axis=1))
 
 
 def _encoded(value: Value, batch: Steps) -> Float[Array, "batch features"]:
@@ -292,7 +301,7 @@ def _lower(
     critics: Critics, encoded: Float[Array, "batch features"], action: Shaped[Array, "batch ..."]
 ) -> Float[Array, " batch"]:
     """The smaller of two opinions."""
-    return jnp.min(jax.vmap(critics)(encoded, action), axis=1)
+    return jnp.min(critics(encoded, action), axis=0)
 
 
 def esr_iql(horizon: int, config: TrainingConfig) -> Iql:

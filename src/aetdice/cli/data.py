@@ -2,22 +2,25 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import tyro
 
 from aetdice.cli.options import Shown
 from aetdice.data import FORMATS, Columns, Episodes
+from aetdice.data.conversion import Plan, parts_of, plan_of, write_store
 from aetdice.data.doctor import Report, examine
 from aetdice.data.mending import mend
+from aetdice.data.readers import Place, TableFile
 from aetdice.data.readers.arrays import Store
 from aetdice.data.store import load_episodes, load_facts
-from aetdice.datasets import load_dataset
+from aetdice.datasets import load_dataset, name_of_environment, place_of
 from aetdice.errors import InputError
 from aetdice.progress import listening
 
 SIGNS = {"error": "✗", "warning": "!", "note": "·"}
-SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".npz": "npz", "": "store"}
+SUFFIXES = {".csv": "csv", ".npz": "npz", "": "store"}
+SUFFIXES |= {suffix: name for name in ("parquet", "arrow") for suffix in FORMATS[name].suffixes}
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,9 @@ class Convert:
     """Write a log in another format."""
 
     source: tyro.conf.Positional[str]
-    """A file or folder of logged episodes, or a Minari id on this machine."""
+    """Logged episodes: a file, a folder or pattern of files, a URL of one, or a Minari id on this machine."""
     target: tyro.conf.Positional[str]
-    """The new file: .csv, .parquet or .npz; a name without a suffix is a native store."""
+    """The new file: .csv, .parquet, .arrow or .npz; a name without a suffix is a native store."""
     log: LogOptions = LogOptions()
     horizon: int | None = None
     """After how many steps an episode is over at the latest (default: the longest)."""
@@ -70,27 +73,63 @@ class Convert:
         name = self.to or SUFFIXES.get(target.suffix.lower())
         if name is None:
             raise InputError(f"{target} has no suffix that names a format; say --to {' | '.join(FORMATS)}")
-        dataset = self.load(self.log.ends)
-        FORMATS[name].write(target, dataset)
-        self.shown.say(*dataset.notes)
-        self.tell(dataset, {"written": str(target), "format": name}, f"written: {target} ({name})")
+        with self.shown.progress() as progress, listening(progress):
+            place = self.table() if name == "store" else None
+            if place is None:
+                dataset = self.load(self.log.ends)
+                FORMATS[name].write(target, dataset)
+                found = Found(len(dataset), dataset.steps, dataset.notes)
+            else:
+                with place.named():
+                    plan = self.plan(place, self.log.ends)
+                    write_store(target, plan)
+                found = Found(*plan.size, plan.notes)
+        self.tell(found, {"written": str(target), "format": name}, f"written: {target} ({name})")
 
     def add_to(self, store: Path) -> None:
         """Append to a store; ends are read as it has them unless said otherwise."""
-        dataset = self.load(self.log.ends or load_facts(store).get("ends"))
-        Store().append(store, dataset)
-        self.shown.say(*dataset.notes)
+        ends = self.log.ends or load_facts(store).get("ends")
+        with self.shown.progress() as progress, listening(progress):
+            place = self.table()
+            if place is None:
+                dataset = self.load(ends)
+                Store().append(store, [dataset])
+                found = Found(len(dataset), dataset.steps, dataset.notes)
+            else:
+                with place.named():
+                    plan = self.plan(place, ends)
+                    Store().append(store, parts_of(plan))
+                found = Found(*plan.size, plan.notes)
         now = len(load_episodes(store))
-        words = f"appended to {store}: {len(dataset):,} episodes; it has {now:,} now"
-        self.tell(dataset, {"written": str(store), "format": "store", "episodes_now": now}, words)
+        words = f"appended to {store}: {found.episodes:,} episodes; it has {now:,} now"
+        self.tell(found, {"written": str(store), "format": "store", "episodes_now": now}, words)
 
-    def tell(self, dataset: Episodes, record: dict[str, Any], words: str) -> None:
-        facts = {"episodes": len(dataset), "steps": dataset.steps, "notes": list(dataset.notes)}
+    def tell(self, found: "Found", record: dict[str, Any], words: str) -> None:
+        self.shown.say(*found.notes)
+        facts = {"episodes": found.episodes, "steps": found.steps, "notes": list(found.notes)}
         self.shown.answer({**facts, **record}, lambda: [words])
+
+    def table(self) -> Place | None:
+        """The source if it is a table, which goes to a store block by block."""
+        place = None if name_of_environment(self.source) else place_of(self.source)
+        return place if place is not None and isinstance(place.format, TableFile) else None
+
+    def plan(self, place: Place, ends: str | None) -> Plan:
+        stack = place.stack()
+        assert stack is not None
+        return plan_of(stack, self.log.given()["columns"] or Columns(), ends, self.horizon)
 
     def load(self, ends: str | None) -> Episodes:
         arguments: dict[str, Any] = {} if self.horizon is None else {"horizon": self.horizon}
         return load_dataset(self.source, **{**self.log.given(), "ends": ends}, **arguments)
+
+
+class Found(NamedTuple):
+    """What was converted."""
+
+    episodes: int
+    steps: int
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -101,7 +140,7 @@ class Doctor:
     """
 
     source: tyro.conf.Positional[str]
-    """A file or folder of logged episodes, or a Minari id on this machine."""
+    """Logged episodes: a file, a folder or pattern of files, a URL of one, or a Minari id on this machine."""
     log: LogOptions = LogOptions()
     horizon: int | None = None
     """After how many steps an episode is over at the latest (default: the longest)."""
@@ -113,7 +152,7 @@ class Doctor:
     def run(self) -> None:
         given = self.log.given()
         columns = given["columns"] or Columns()
-        mended = None if self.fix is None else mend(Path(self.source), columns, self.fix)
+        mended = None if self.fix is None else mend(self.source, columns, self.fix)
         source = str(self.fix) if mended else self.source
         with self.shown.progress() as progress, listening(progress):
             report = examine(source, columns, ends=self.log.ends, horizon=self.horizon)

@@ -7,8 +7,10 @@ from pathlib import Path
 import tyro
 
 from aetdice.cli.options import Shown
+from aetdice.cli.study_page import PAGE, page_in
 from aetdice.errors import InputError
 from aetdice.page import write_report
+from aetdice.studies.running import STUDY
 from aetdice.sweeps.job import finished_jobs
 from aetdice.sweeps.jobs import PLAN
 
@@ -27,7 +29,7 @@ class ReportCommand:
     """One HTML page about one or several runs, which needs no network to be read."""
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
-    """Folders of finished runs, of the same objectives; that of a sweep stands for its jobs."""
+    """Folders of finished runs, of the same objectives; that of a sweep stands for its jobs. Or a study's."""
     out: Path | None = None
     """The file to write (default: report.html in the first folder)."""
     episodes: int | None = None
@@ -37,10 +39,21 @@ class ReportCommand:
     shown: Shown = Shown()
 
     def run(self) -> None:
-        runs = [run for folder in self.runs for run in runs_in(folder)]
-        path = self.out or (self.runs[0] if self.runs else Path()) / "report.html"
-        with self.shown.progress() as progress:
-            write_report(runs, path, episodes=self.episodes, progress=progress)
+        path = self.out or (self.runs[0] if self.runs else Path()) / PAGE
+        if any((folder / STUDY).is_file() for folder in self.runs):
+            self.write_study(path)
+        else:
+            runs = [run for folder in self.runs for run in runs_in(folder)]
+            with self.shown.progress() as progress:
+                write_report(runs, path, episodes=self.episodes, progress=progress)
         self.shown.answer({"written": str(path), "bytes": path.stat().st_size}, lambda: [str(path)])
         if self.open:
             webbrowser.open(path.resolve().as_uri())
+
+    def write_study(self, path: Path) -> None:
+        """The page of a study, which shows the episodes that it has sampled itself."""
+        if len(self.runs) > 1:
+            raise InputError("a study has a page of its own: give its folder alone")
+        if self.episodes is not None:
+            raise InputError("a study shows the episodes that it was evaluated with: leave --episodes out")
+        page_in(self.runs[0], path)

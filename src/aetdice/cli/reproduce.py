@@ -1,6 +1,6 @@
 """`aetdice reproduce`, the paper's studies, in parts that save, resume and merge; and `aetdice demo`."""
 
-import shlex
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -9,14 +9,14 @@ import tyro
 from rich.console import Group
 
 from aetdice.cli.options import Quiet, Shown
-from aetdice.page import write_study_report
+from aetdice.cli.study_page import PAGE, write_page
+from aetdice.engines import ENGINES
 from aetdice.report.terminal import console
-from aetdice.studies import STUDIES
 from aetdice.studies.demo import demo
-from aetdice.studies.parts import Results, complete, read_summary
+from aetdice.studies.parts import read_summary
 from aetdice.studies.populations import parts_of
-from aetdice.studies.reporting import report, told
-from aetdice.studies.study import Study
+from aetdice.studies.registry import STUDIES, Named
+from aetdice.studies.running import Place, folder_of, run_study, write_all
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,16 @@ class Reproduce:
     """A small honest version for a CPU."""
     part: tuple[str, ...] = ()
     """Only these parts, for instance to spread a study over computers; tables show what is there."""
+    workers: int | None = None
+    """Processes that do a part each (default: none, one part after the other in this one)."""
+    threads: int = 1
+    """Of each process."""
+    engine: Literal[*ENGINES] | None = None  # type: ignore[valid-type]
+    """Where parts run: processes of this machine, or a Ray cluster."""
+    address: str | None = None
+    """Of the Ray cluster (default: the one this machine belongs to)."""
+    gpus: float = 0.0
+    """What a part asks of a Ray cluster."""
     list: bool = False
     """Name the parts and stop."""
     report: bool = False
@@ -38,30 +48,25 @@ class Reproduce:
     shown: Shown = Shown()
 
     def run(self) -> None:
-        study = STUDIES[self.study](self.quick)
-        parts = parts_of(study)
+        named = Named(self.study, self.quick)
+        study = named.make()
         if self.list:
-            names = [part.name for part in parts]
+            names = [part.name for part in parts_of(study)]
             self.shown.answer({"parts": names}, lambda: names)
             return
-        folder = self.out or Path("reproduce") / (f"{self.study}-quick" if self.quick else self.study)
+        folder = self.out or folder_of(named)
+        place = Place(self.engine, self.workers, self.threads, self.address, self.gpus)
+        if not place.is_here:  # an accelerator's memory is for the workers
+            os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         with self.shown.progress() as progress:
-            results = complete(parts, folder, self.part, progress)
-        tables = report(study, results, folder)
-        pages = [write_page(study, results, folder, self.command())] if self.report else []
+            done = run_study(named, folder, place, self.part, progress)
+        if not done.results:
+            done.check()
+        tables, remarks = write_all(study, done.results, folder)
+        self.shown.say(*remarks)
+        pages = [write_page(named, done.results, folder, folder / PAGE)] if self.report else []
         self.shown.answer(read_summary(folder), lambda: Group(tables, *(f"page: {page}" for page in pages)))
-
-    def command(self) -> str:
-        """What makes the whole study again."""
-        words = ["aetdice", "reproduce", self.study, *(["--quick"] if self.quick else []), "--report"]
-        return shlex.join([*words, *(["--out", str(self.out)] if self.out else [])])
-
-
-def write_page(study: Study, results: Results, folder: Path, command: str | None = None) -> Path:
-    """One HTML page of a study whose `report` is written, into its folder."""
-    figures = sorted(folder.glob("*.png"))
-    page = folder / "report.html"
-    return write_study_report(told(study, results, folder), page, figures=figures, command=command)
+        done.check()
 
 
 @dataclass(frozen=True)

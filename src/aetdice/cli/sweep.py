@@ -8,13 +8,13 @@ from typing import Literal
 import tyro
 
 from aetdice.cli.options import Shown
+from aetdice.engines import ENGINES
+from aetdice.learning.table import RESULTS
 from aetdice.progress import listening
 from aetdice.report.sweeps import jobs_table, sweep_table
 from aetdice.sweeps.description import read_description
-from aetdice.sweeps.engines import ENGINES
 from aetdice.sweeps.plan import plan_of
 from aetdice.sweeps.sweeping import check, run_plan
-from aetdice.sweeps.table import RESULTS
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from aetdice.cli.data import LogOptions
 from aetdice.cli.options import ObjectiveOptions, Shown, TaxiOptions
 from aetdice.config import TrainingConfig, parse_setting
 from aetdice.data import Episodes
+from aetdice.data.urls import cleaned
 from aetdice.datasets import (
     COLLECTORS,
     QUALITIES,
@@ -54,7 +55,8 @@ class Train:
     """Folder for config, metrics, checkpoint, policies and result."""
     goal: SweptObjective
     data: Annotated[tyro.conf.Positional[str | None], tyro.conf.arg(metavar="DATA")] = None
-    """A file or folder of logged episodes, a Minari id on this machine, or an environment's name."""
+    """Logged episodes: a file, a folder or pattern of files, a URL of one, a Minari id on this machine; or an
+    environment's name."""
     env: Literal[*COLLECTORS] | None = None  # type: ignore[valid-type]
     """The environment whose own dataset to learn from (default fair-taxi, without DATA)."""
     log: LogOptions = LogOptions()
@@ -120,7 +122,7 @@ class Train:
             out=self.out,
             progress=not self.shown.quiet,
             trackers=_trackers(self.tensorboard, self.wandb, self.out),
-            notes={"command": ["aetdice", *sys.argv[1:]], "episodes": self.episodes},
+            notes={"command": ["aetdice", *cleaned(sys.argv[1:])], "episodes": self.episodes},
         )
         _finish(run, self.out, self.shown)
 

@@ -39,12 +39,8 @@ def append_episodes(path: str | Path, episodes: Iterable[Episode]) -> None:
     its types where that keeps their kind.
     """
     path = Path(path)
-    before = read_manifest(path)
-    if isinstance(episodes, Episodes) and list(episodes.objectives) != before["objectives"]:
-        raise InputError(
-            f"{path} has the objectives {', '.join(before['objectives'])}, the new episodes "
-            f"{', '.join(episodes.objectives)}"
-        )
+    if isinstance(episodes, Episodes):
+        check_objectives(path, episodes)
     with _only_writer(path):
         manifest = read_manifest(path)
         _clear(path, manifest)
@@ -53,6 +49,15 @@ def append_episodes(path: str | Path, episodes: Iterable[Episode]) -> None:
         map_episodes(shard, tuple(manifest["objectives"]))
         entries = {name: _extend(path, shard, name, manifest["arrays"][name]) for name in ARRAYS}
         _replace_manifest(path, {**manifest, "version": SHARDED, "arrays": entries})
+
+
+def check_objectives(path: Path, episodes: Episodes) -> None:
+    """`InputError` unless the objectives of episodes are a store's."""
+    known = read_manifest(path)["objectives"]
+    if list(episodes.objectives) != known:
+        raise InputError(
+            f"{path} has the objectives {', '.join(known)}, the new episodes {', '.join(episodes.objectives)}"
+        )
 
 
 @contextlib.contextmanager

@@ -8,35 +8,39 @@ from jaxtyping import Bool, Int
 
 from aetdice.data.columns import Columns
 from aetdice.data.doctor.rows import order_of
-from aetdice.data.readers import TableFile, format_of
+from aetdice.data.readers import TableFile, locate
 from aetdice.data.readers.arrow import pyarrow, table_from
-from aetdice.data.readers.files import write_arrow
+from aetdice.data.readers.written import ARROW, PARQUET, write_arrow
 from aetdice.errors import InputError
 from aetdice.files import write_whole
 
-WRITTEN = (".csv", ".parquet", ".pq")
+WRITTEN = (".csv", *PARQUET, *ARROW)
 
 
-def mend(source: Path, columns: Columns, target: Path) -> list[str]:
+def mend(source: str | Path, columns: Columns, target: Path) -> list[str]:
     """Write the mended table to a new file; says what was mended, nothing is written if nothing was."""
     if target.exists():
         raise InputError(f"{target} exists; delete it or choose another name")
     if target.suffix.lower() not in WRITTEN:
-        raise InputError(f"{target}: tables are written as {' or '.join(WRITTEN)}")
-    format_ = format_of(source)
-    if not isinstance(format_, TableFile):
+        raise InputError(f"{target}: tables are written as {', '.join(WRITTEN)}")
+    place = locate(source)
+    if not isinstance(place.format, TableFile):
         raise InputError(
-            f"{source}: only tables (CSV, Parquet) are mended; the arrays of a {format_.name} are in order"
+            f"{place.name}: only tables (CSV, Parquet, Arrow) are mended; the arrays of a "
+            f"{place.format.name} are in order"
         )
-    arrow = format_.arrow(source)
-    table = table_from(arrow, str(source))
+    with place.named():
+        arrow = place.format.arrow(place.parts, place.name)
+    table = table_from(arrow, place.name)
     try:
         columns = columns.guessed(table.names)
     except InputError as error:
-        raise InputError(f"{source}: {error}") from error
+        raise InputError(f"{place.name}: {error}") from error
     order = order_of(table, columns)
     if order is None or columns.episode is None:
-        raise InputError(f"{source}: without whole episode and step columns nothing tells the right order")
+        raise InputError(
+            f"{place.name}: without whole episode and step columns nothing tells the right order"
+        )
     done: list[str] = []
     if order.shared.any():
         count = len(np.unique(order.episode[order.shared > 0]))

@@ -23,13 +23,13 @@ from aetdice.algorithms.sampling import SampleWeights, Shown, sample_bits
 from aetdice.config import ExtractionConfig
 from aetdice.data.device import DeviceData, Recorded
 from aetdice.data.passes import pass_over
-from aetdice.learning.devices import over_devices
+from aetdice.learning.devices import over_devices, split_rows
 from aetdice.learning.programs import in_place
 from aetdice.networks import Encoder, PolicyHead, PolicyNetwork, products_are_rounded
 
 T = TypeVar("T")
 
-PREPARED_BYTES = (1 << 26, 1 << 22)
+PREPARED_BYTES = (1 << 25, 1 << 22)
 """Of batches that are prepared at once: on an accelerator, and what a CPU's caches hold."""
 
 UNROLLED = 5
@@ -106,7 +106,7 @@ def train_values(
         drawn = _drawn_values(algorithm, seeds, data, steps)
         return _updated_values(algorithm, states, hypers, data, drawn, steps)
 
-    return over_devices(update, (states, hypers, seeds), (algorithm, data, steps))
+    return over_devices(update, (states, hypers, seeds), (algorithm, data, steps), batch=algorithm.batch)
 
 
 @eqx.filter_jit
@@ -128,10 +128,12 @@ def update_values(
 def _drawn_values(
     algorithm: Algorithm, seeds: Int[Array, " members"], data: DeviceData, steps: Int[Array, " chunk"]
 ) -> Any:
-    def draw(seed: Int[Array, ""], step: Int[Array, ""]) -> Any:
+    """By step and member: drawn at once, since many small draws are slow."""
+
+    def draw(step: Int[Array, ""], seed: Int[Array, ""]) -> Any:
         return algorithm.draw(jax.random.fold_in(_key(seed, 2), step), data)
 
-    return _ahead(draw, seeds, steps)
+    return jax.vmap(lambda step: jax.vmap(lambda seed: draw(step, seed))(seeds))(steps)
 
 
 def _updated_values(
@@ -210,7 +212,8 @@ def train_policies(
 
         return cast(CloningState, _scan(prepare, one, states, own, _by_step(shown), steps))
 
-    return over_devices(update, (states, (learning_rates, seeds), shown), (data, steps))
+    own = (learning_rates, seeds)
+    return over_devices(update, (states, own, shown), (data, steps), batch=shown.rows.shape[-1])
 
 
 @eqx.filter_jit
@@ -240,18 +243,6 @@ def _in_turn(function: Callable[[Any], T], members: Any) -> T:
     return jax.lax.map(lambda own: function(eqx.combine(own, rest)), arrays)
 
 
-def _ahead(draw: Any, each: Any, steps: Int[Array, " chunk"]) -> Any:
-    """What every member draws at every step of a chunk, at once: many small draws are slow.
-
-    Members take turns: to search all their CDFs together XLA would first build the indices.
-    """
-
-    def turn(own: Any) -> Any:
-        return jax.vmap(lambda step: draw(own, step))(steps)
-
-    return _by_step(_in_turn(turn, each))
-
-
 def _by_step(drawn: T) -> T:
     """By step and member what was drawn by member and step."""
     return jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), drawn)
@@ -275,7 +266,7 @@ def _scan(prepare: Any, update: Any, states: Any, each: Any, drawn: Any, steps: 
 
     def several(arrays: Any, now: tuple[Any, Int[Array, " block"]]) -> tuple[Any, None]:
         states = eqx.combine(arrays, rest)
-        batches = jax.vmap(lambda *at: ready(states, each, *at))(*now)
+        batches = split_rows(jax.vmap(lambda *at: ready(states, each, *at))(*now))
         return jax.lax.scan(one, arrays, batches, unroll=unrolled)[0], None
 
     blocks = jax.tree.map(lambda leaf: leaf.reshape(-1, block, *leaf.shape[1:]), (drawn, steps))

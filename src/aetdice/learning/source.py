@@ -18,6 +18,7 @@ from aetdice.algorithms.streamed import StoredWeighing, finish_stored, start_sto
 from aetdice.data.device import DeviceData
 from aetdice.data.mapping import return_freed_memory
 from aetdice.data.stored import StoredSteps
+from aetdice.learning.devices import where_trained
 from aetdice.learning.draws import Draw, Draws, Sample, sample_of
 from aetdice.learning.extraction import behaviour_shares, sample_weights_for, stored_cdf
 from aetdice.learning.population import member, stack, train_policies, train_values
@@ -90,6 +91,8 @@ def extract(source: Source, setup: Setup, values: Any) -> tuple[list[dict[str, A
 class Resident(Source):
     """All steps are on the device."""
 
+    spread: DeviceData | None = None
+
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
 
@@ -102,7 +105,8 @@ class Resident(Source):
 
     def train_values(self, states: Any, steps: Int[Array, " chunk"]) -> Any:
         setup = self.setup
-        return train_values(states, setup.algorithm, setup.hypers, setup.seeds, setup.training, steps)
+        data = self._spread(setup.seeds, setup.algorithm.batch)
+        return train_values(states, setup.algorithm, setup.hypers, setup.seeds, data, steps)
 
     def finish(self, state: Any, hyper: Any) -> Any:
         return self.setup.algorithm.finish(state, hyper, self.setup.training)
@@ -123,7 +127,7 @@ class Resident(Source):
             jax.device_put(shown),
             setup.policy_rates,
             setup.policy_seeds,
-            setup.training,
+            self._spread(setup.policy_seeds, setup.config.extraction.batch),
             steps,
             setup.config.extraction,
         )
@@ -132,10 +136,16 @@ class Resident(Source):
         return sample_of(self.setup.training.steps, shown)
 
     def rest(self) -> None:
-        pass
+        self.spread = None
 
     def close(self) -> None:
         pass
+
+    def _spread(self, seeds: Int[Array, " members"], batch: int) -> DeviceData:
+        """The data on all devices of a stage."""
+        if self.spread is None:
+            self.spread = where_trained(self.setup.training, len(seeds), batch)
+        return self.spread
 
 
 class Streamed(Source):

@@ -5,6 +5,7 @@ depend on seed and step only, so a run killed at any moment resumes to the same 
 """
 
 import contextlib
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -45,6 +46,8 @@ EXACT = "highest"
 """The precision of all but the updates: ratios are differences of nearly equal numbers, over β."""
 MOST_LAYERS = 4
 """How many last layers are solved for at a time: the features at every step are gigabytes each."""
+MOST_PLAYED = 16
+"""How many policies are played in the data at a time: their episodes take memory."""
 FLAT_UPDATES = 2_000
 """In which a dual value must hardly change for its curve to be flat."""
 FLAT = 2e-3
@@ -103,8 +106,8 @@ def train_members(
     with jax.default_matmul_precision(EXACT), contextlib.closing(source_of(setup)) as source:
         state, metrics, draws = through_stages(state, setup, source, checkpointing)
         held = metrics if setup.held_out is None else _metrics(setup, state.values, setup.held_out)
-        return [
-            _member(
+        learned = [
+            _learned(
                 setup,
                 state,
                 index,
@@ -115,6 +118,7 @@ def train_members(
             )
             for index in range(len(setup.choices))
         ]
+    return _judged(setup, learned)
 
 
 def through_stages(
@@ -262,7 +266,17 @@ def _cloning_stage(
     return state
 
 
-def _member(
+class Learned(NamedTuple):
+    """What one member's stages leave."""
+
+    params: dict[str, Any]
+    objective: Objective
+    policy: Policy
+    twin: Policy
+    diagnostics: dict[str, Any]
+
+
+def _learned(
     setup: Setup,
     state: TrainingState,
     index: int,
@@ -270,7 +284,7 @@ def _member(
     held_out: dict[str, jax.Array],
     seen: Sample,
     transform: Transform | None,
-) -> Member:
+) -> Learned:
     policy, twin = (member(state.policies, i).policy for i in (index, setup.twins[index]))
     held = {f"held_out_{name}": held_out[name] for name in HELD_OUT if name in held_out}
     diagnostics: dict[str, Any] = {name: value.tolist() for name, value in (metrics | held).items()}
@@ -284,18 +298,30 @@ def _member(
         "params": params,
         "versions": versions(),
     }
-    acting = Policy(policy.simplified(), details, transform)
-    cloned = Policy(twin.simplified(), {**details, "twin": True}, transform)
-    diagnostics |= setup.evidence.of_twin(cloned)
-    diagnostics |= setup.evidence.of_policy(acting, objective, diagnostics, setup.algorithm.ends)
-    return Member(
-        params=params,
-        objective=objective,
-        policy=acting,
-        twin=cloned,
+    return Learned(
+        params,
+        objective,
+        policy=Policy(policy.simplified(), details, transform),
+        twin=Policy(twin.simplified(), {**details, "twin": True}, transform),
         diagnostics=diagnostics,
-        verdict=judge(diagnostics, setup.algorithm.hints),
     )
+
+
+def _judged(setup: Setup, learned: Sequence[Learned]) -> list[Member]:
+    """With what the data say of them: to play policies in the data keeps a core each busy, and no device."""
+
+    def judged(one: Learned) -> Member:
+        with jax.default_matmul_precision(EXACT):  # a thread has its own
+            own, evidence = one.diagnostics, setup.evidence
+            own = own | evidence.of_twin(one.twin)
+            own |= evidence.of_policy(one.policy, one.objective, own, setup.algorithm.ends)
+        params, objective, policy, twin, _ = one
+        return Member(params, objective, policy, twin, own, judge(own, setup.algorithm.hints))
+
+    first, *others = learned
+    begun = judged(first)  # alone: it compiles what all of them run
+    with ThreadPoolExecutor(min(cores(), MOST_PLAYED)) as threads:
+        return [begun, *threads.map(judged, others)]
 
 
 @eqx.filter_jit

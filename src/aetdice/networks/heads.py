@@ -43,7 +43,9 @@ class Categorical(PolicyHead):
         return self.actions
 
     def log_probability(self, outputs: Float[Array, " k"], action: Shaped[Array, "*a"]) -> Float[Array, ""]:
-        return jax.nn.log_softmax(outputs)[action]
+        # A sum, whose slope is one; that of an index is a scatter, on a GPU slow and in no fixed order.
+        chosen = jnp.arange(self.actions) == action
+        return jnp.sum(jnp.where(chosen, jax.nn.log_softmax(outputs), 0))
 
     def sample(self, outputs: Float[Array, " k"], key: PRNGKeyArray) -> Shaped[Array, "*a"]:
         return jax.random.categorical(key, outputs)

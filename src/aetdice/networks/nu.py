@@ -1,11 +1,12 @@
 """ν on augmented states."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
 
 from aetdice.networks.encoder import Encoder
-from aetdice.networks.perceptron import Perceptron, products_are_rounded
+from aetdice.networks.perceptron import Perceptron
 
 
 class Nu(eqx.Module):
@@ -34,7 +35,7 @@ class Nu(eqx.Module):
 
     def heads(self, encoded: Float[Array, "*rows features"]) -> Float[Array, "*rows heads"]:
         """ν at every time step, where each has a head, of what the encoder has made of a state."""
-        outputs = self._outputs(encoded)
+        outputs = self.net(encoded)
         return outputs + jnp.broadcast_to(self.offsets, outputs.shape)
 
     def of_encoded(
@@ -42,17 +43,31 @@ class Nu(eqx.Module):
     ) -> Float[Array, "*rows"]:
         """ν of what the encoder has made of a state."""
         last = self.offsets.shape[0] - 1
-        offset = self.offsets[jnp.minimum(time, last)] if last else self.offsets[0]
-        return _at(self._outputs(encoded), time) + offset
-
-    def _outputs(self, encoded: Float[Array, "*rows features"]) -> Float[Array, "*rows heads"]:
-        # Ratios are differences of ν over a small β: only its slopes may be coarse.
-        return self.net(encoded, coarse_slopes=products_are_rounded())
+        offset = entries(self.offsets, jnp.minimum(time, last)) if last else self.offsets[0]
+        return _at(self.net(encoded), time) + offset
 
     def __call__(
         self, observation: Shaped[Array, " o"], accrued: Float[Array, " m"], time: Int[Array, ""]
     ) -> Float[Array, ""]:
         return self.of_encoded(self.encoder(observation, accrued, time), time)
+
+
+@jax.custom_vjp
+def entries(table: Float[Array, " k"], index: Int[Array, "*rows"]) -> Float[Array, "*rows"]:
+    """Of a table, by their places in it."""
+    return table[index]
+
+
+def _along_entries(at: tuple[Int[Array, "*rows"], Float[Array, " k"]], change: Array) -> tuple[Array, None]:
+    """Summed up where rows share an entry: on an accelerator by comparing, since it scatters slowly."""
+    index, table = at
+    if jax.default_backend() == "cpu":
+        return jnp.zeros_like(table).at[index].add(change), None
+    mine = index.reshape(-1, 1) == jnp.arange(table.shape[0])[None]
+    return jnp.sum(jnp.where(mine, change.reshape(-1, 1), 0), axis=0), None
+
+
+entries.defvjp(lambda table, index: (table[index], (index, table)), _along_entries)
 
 
 def _at(entries: Float[Array, "*rows k"], time: Int[Array, "*rows"]) -> Float[Array, "*rows"]:

@@ -1,13 +1,15 @@
-"""A multilayer perceptron, with dropout and coarse slopes where they are asked for."""
+"""A multilayer perceptron, with dropout and half precision where they are asked for."""
 
 import itertools
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, DTypeLike, Float, PRNGKeyArray
 
+Layers = tuple[Float[Array, "..."], ...]
 Kept = tuple[Float[Array, "_"], ...]
 """A factor for every unit of every hidden layer, as dropout draws it; or nothing."""
 
@@ -28,75 +30,95 @@ class Perceptron(eqx.Module):
         )
         self.biases = tuple(jnp.zeros(fan[1], jnp.float32) for fan in fans)
 
-    def __call__(
-        self, x: Float[Array, "*rows i"], kept: Kept = (), *, coarse_slopes: bool = False
-    ) -> Float[Array, "*rows o"]:
-        """In the precision of x, but for the sums of the last layer."""
-        hidden = self.hidden(x, kept, coarse_slopes=coarse_slopes)
-        weight, bias = self.weights[-1].astype(x.dtype), self.biases[-1]
-        return _affine(hidden, weight, bias, bias.dtype)
+    def __call__(self, x: Float[Array, "*rows i"], kept: Kept = ()) -> Float[Array, "*rows o"]:
+        """In float32, or in the half precision of x with all sums in float32."""
+        outputs = _outputs(_in_rows(x), self.weights, self.biases, kept)
+        return outputs.reshape(*x.shape[:-1], outputs.shape[-1])
 
-    def hidden(
-        self, x: Float[Array, "*rows i"], kept: Kept = (), *, coarse_slopes: bool = False
-    ) -> Float[Array, "*rows h"]:
+    def hidden(self, x: Float[Array, "*rows i"], kept: Kept = ()) -> Float[Array, "*rows h"]:
         """What the last layer sees; `kept` scales the units of each hidden layer."""
-        layer = _layer_with_coarse_slopes if coarse_slopes else _layer
-        for i, (weight, bias) in enumerate(zip(self.weights[:-1], self.biases[:-1], strict=True)):
-            x = layer(x, weight.astype(x.dtype), bias.astype(x.dtype))
-            x = x * jnp.broadcast_to(kept[i].astype(x.dtype), x.shape) if kept else x
-        return x
+        seen, _ = _hidden_layers(_in_rows(x), self.weights, self.biases, kept)
+        return seen[-1].reshape(*x.shape[:-1], seen[-1].shape[-1])
 
 
-def _layer(
-    x: Float[Array, "*rows i"], weight: Float[Array, "i o"], bias: Float[Array, " o"]
-) -> Float[Array, "*rows o"]:
-    return jax.nn.gelu(_affine(x, weight, bias, x.dtype))
-
-
-def _affine(
-    x: Float[Array, "*rows i"], weight: Float[Array, "i o"], bias: Float[Array, " o"], dtype: DTypeLike
-) -> Float[Array, "*rows o"]:
-    """x W + b, summed in the given precision."""
-    if x.ndim == 2 and x.dtype == dtype:
-        y = _product_of_rows(x, weight)
-    else:
-        y = jnp.matmul(x, weight, preferred_element_type=dtype)
-    return y + jnp.broadcast_to(bias, y.shape)
+def _in_rows(x: Float[Array, "*rows i"]) -> Float[Array, "n i"]:
+    return x.reshape(-1, x.shape[-1])
 
 
 @jax.custom_vjp
-def _product_of_rows(x: Float[Array, "rows i"], weight: Float[Array, "i o"]) -> Float[Array, "rows o"]:
-    """x W, where W's slope is laid out as W is: JAX would make its transpose, slow to add to moments."""
-    return x @ weight
+def _outputs(
+    x: Float[Array, "rows i"], weights: Layers, biases: Layers, kept: Kept
+) -> Float[Array, "rows o"]:
+    return _outputs_and_slopes(x, weights, biases, kept)[0]
 
 
-def _slopes_of_product(
-    at: tuple[Array, Array], change: Float[Array, "rows o"]
-) -> tuple[Float[Array, "rows i"], Float[Array, "i o"]]:
-    x, weight = at
-    over_outputs, over_rows = (((1,), (1,)), ((), ())), (((0,), (0,)), ((), ()))
-    return jax.lax.dot_general(change, weight, over_outputs), jax.lax.dot_general(x, change, over_rows)
+def _outputs_and_slopes(
+    x: Float[Array, "rows i"], weights: Layers, biases: Layers, kept: Kept
+) -> tuple[Float[Array, "rows o"], Any]:
+    seen, slopes = _hidden_layers(x, weights, biases, kept)
+    factors = _last_factors(x)
+    outputs = _product(seen[-1].astype(factors), weights[-1].astype(factors))
+    return outputs + jnp.broadcast_to(biases[-1], outputs.shape), (seen, slopes, weights, kept)
 
 
-_product_of_rows.defvjp(lambda x, weight: (x @ weight, (x, weight)), _slopes_of_product)
+def _hidden_layers(
+    x: Float[Array, "rows i"], weights: Layers, biases: Layers, kept: Kept
+) -> tuple[list[Array], list[Array]]:
+    """What each layer sees, and its slope, written down once.
+
+    By itself XLA would keep what they are made of, and read all of that again for the gradient.
+    """
+    seen, slopes = [x], []
+    for i, (weight, bias) in enumerate(zip(weights[:-1], biases[:-1], strict=True)):
+        product = _product(seen[-1], weight.astype(x.dtype)).astype(x.dtype)
+        before = product.astype(bias.dtype) + jnp.broadcast_to(bias, product.shape)
+        value, slope = jax.jvp(jax.nn.gelu, (before,), (jnp.ones_like(before),))
+        if kept:
+            factor = jnp.broadcast_to(kept[i], value.shape)
+            value, slope = value * factor, slope * factor
+        written = value.astype(x.dtype), slope.astype(_gradients(x))
+        value, slope = jax.lax.optimization_barrier(written)  # type: ignore[no-untyped-call]
+        seen.append(value)
+        slopes.append(slope)
+    return seen, slopes
 
 
-_layer_with_coarse_slopes = jax.custom_jvp(_layer)
-"""The same values, with slopes from products of numbers that are rounded to bfloat16."""
+def _along_outputs(at: Any, change: Float[Array, "rows o"]) -> Any:
+    """Gradients from the last layer to the first."""
+    seen, slopes, weights, kept = at
+    x, above = seen[0], change.astype(_last_factors(seen[0]))
+    along = [(_over_rows(seen[-1].astype(above.dtype), above), jnp.sum(change, axis=0))]
+    for i in reversed(range(len(slopes))):
+        above = above @ weights[i + 1].astype(above.dtype).T
+        exact = slopes[i].astype(jnp.float32) * above.astype(jnp.float32)
+        above = exact.astype(_gradients(x))
+        along.append((_over_rows(seen[i].astype(above.dtype), above), jnp.sum(exact, axis=0)))
+    d_weights, d_biases = zip(*reversed(along), strict=True)
+    d_weights = tuple(each.astype(jnp.float32) for each in d_weights)
+    dx = (above @ weights[0].astype(above.dtype).T).astype(x.dtype)
+    return dx, d_weights, d_biases, jax.tree.map(jnp.zeros_like, kept)
 
 
-@_layer_with_coarse_slopes.defjvp
-def _slope(at: tuple[Array, Array, Array], along: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-    x, weight, bias = at
-    before = _affine(x, weight, bias, x.dtype)
-    value, slope = jax.jvp(jax.nn.gelu, (before,), (jnp.ones_like(before),))
-    dx, d_weight, d_bias = (_rounded(each) for each in along)
-    change = dx @ _rounded(weight) + _rounded(x) @ d_weight + jnp.broadcast_to(d_bias, before.shape)
-    return value, (_rounded(slope) * change).astype(value.dtype)
+_outputs.defvjp(_outputs_and_slopes, _along_outputs)
 
 
-def _rounded(x: Float[Array, "*s"]) -> Float[Array, "*s"]:
-    return x.astype(jnp.bfloat16)
+def _product(x: Float[Array, "rows i"], weight: Float[Array, "i o"]) -> Float[Array, "rows o"]:
+    return jnp.matmul(x, weight, preferred_element_type=jnp.float32)
+
+
+def _over_rows(x: Float[Array, "rows i"], change: Float[Array, "rows o"]) -> Float[Array, "i o"]:
+    """A weight's slope, laid out as the weight is: JAX would make its transpose, slow to add to moments."""
+    return jax.lax.dot_general(x, change, (((0,), (0,)), ((), ())))
+
+
+def _gradients(x: Array) -> DTypeLike:
+    """The precision of gradients: float16 has no room for small ones."""
+    return jnp.bfloat16 if x.dtype == jnp.float16 else x.dtype
+
+
+def _last_factors(x: Array) -> DTypeLike:
+    """The precision of what the last layer multiplies: of float16 it is few outputs, and they are ν."""
+    return jnp.float32 if x.dtype == jnp.float16 else x.dtype
 
 
 def products_are_rounded() -> bool:

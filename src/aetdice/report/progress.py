@@ -3,10 +3,10 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from aetdice.progress import Progress
+from aetdice.progress import Progress, listening
 
 PATIENCE = 20.0
 """Seconds between lines."""
@@ -26,6 +26,14 @@ def console_progress() -> Iterator[Progress]:
 
     with progress_bars() as report:
         yield report
+
+
+@contextmanager
+def shown(progress: Progress | bool) -> Iterator[Progress | None]:
+    """Progress on the console, by a function of one's own, or not at all; within it `tell` is heard."""
+    shows = console_progress() if progress is True else nullcontext(progress or None)
+    with shows as show, listening(show):
+        yield show
 
 
 def lines(patience: float = PATIENCE, short: float = SHORT) -> Progress:

@@ -171,6 +171,7 @@ def taxi_table(
         dataset=dataset,
         play=framework.play_in(taxi, partial(quantities, taxi)),
         references=references,
+        certified=True,
     )
 
 

@@ -1,6 +1,7 @@
 """A study's parts read together: the summary that tables and figures are made from."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ def merge_table(table: Table, results: Results) -> Summary:
         rolled_out = results.get(rollouts_name(table, population))
         if trained is None or rolled_out is None:
             continue
-        try:
+        with whole(training_name(table, population)):
             policies = rolled_out["policies"]
             rows |= {
                 row.name: _row(row, population, trained, policies, references) for row in population.rows
@@ -42,11 +43,6 @@ def merge_table(table: Table, results: Results) -> Summary:
             if population.cloning_row is not None:
                 twins = [policies[name] for name in trained["twins"].values()]
                 cloning[population.cloning_row] = _cloning_row(twins)
-        except (LookupError, TypeError, AttributeError) as error:
-            name = training_name(table, population)
-            raise InputError(
-                f"the results of {name} are not whole: delete its files to make them again"
-            ) from error
     return {
         "title": table.title,
         "horizon": table.horizon,
@@ -60,6 +56,17 @@ def merge_table(table: Table, results: Results) -> Summary:
         },
         "references": references,
     }
+
+
+@contextlib.contextmanager
+def whole(part: str) -> Iterator[None]:
+    """`InputError` where a part's results lack something."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"the results of {part} are not whole: delete its files to make them again"
+        ) from error
 
 
 def _row(

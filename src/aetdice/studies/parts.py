@@ -4,7 +4,7 @@ import contextlib
 import datetime
 import json
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,24 +36,30 @@ class Part:
     facts: dict[str, Any]
     """All that its results depend on, as JSON has it."""
     work: Work
+    after: tuple[str, ...] = ()
+    """The parts that it reads."""
+    members: int = 0
+    """How many it trains, about; the largest parts begin first."""
 
 
-def complete(
-    parts: Sequence[Part], folder: Path, only: Sequence[str] = (), progress: Progress | None = None
-) -> dict[str, dict[str, Any]]:
-    """The results of all parts that are done, after doing the missing ones or those named in `only`."""
-    names = [part.name for part in parts]
-    for name in only:
-        if name not in names:
-            raise InputError(f"no part is called {name!r}; parts: {', '.join(names)}")
-    results = {}
-    for part in parts:
-        path = folder / PARTS / f"{part.name}.json"
-        if path.is_file():
-            results[part.name] = _read(path, part)
-        elif not only or part.name in only:
-            results[part.name] = _do(path, part, progress)
-    return results
+def part_file(folder: Path, part: Part) -> Path:
+    """In a study's folder: what a part has found, once it is done."""
+    return folder / PARTS / f"{part.name}.json"
+
+
+def do_part(part: Part, own: Path, progress: Progress | None = None) -> None:
+    """Compute and write what it finds, beside the folder of its own files."""
+
+    def named(stage: str, step: int, total: int, metrics: dict[str, Any]) -> None:
+        if progress:
+            progress(f"{part.name} {stage}", step, total, metrics)
+
+    started = datetime.datetime.now(datetime.UTC)
+    found = part.work(own, named)
+    seconds = (datetime.datetime.now(datetime.UTC) - started).total_seconds()
+    device = jax.devices()[0].device_kind
+    made = (part.facts, code_commit(), started.date().isoformat(), device, seconds, versions())
+    write_json(own.parent / f"{part.name}.json", {**dict(zip(MADE, made, strict=True)), "results": found})
 
 
 def read_results(folder: Path, part: Part) -> dict[str, Any]:
@@ -61,17 +67,22 @@ def read_results(folder: Path, part: Part) -> dict[str, Any]:
     path = folder / f"{part.name}.json"
     if not path.is_file():
         raise InputError(f"{path} is missing: do the part {part.name} first, or bring its file and folder")
-    return _read(path, part)
+    return read_part(path, part)
 
 
 def write_summary(folder: Path, content: Mapping[str, Any]) -> None:
     """What the tables show, and how each part was made; without samples, so that it can be kept."""
+    write_json(folder / SUMMARY, {"format": FORMAT, **without_samples(content), "made": made_in(folder)})
+
+
+def made_in(folder: Path) -> dict[str, dict[str, Any]]:
+    """By part how it was made."""
     made = {}
     for path in sorted((folder / PARTS).glob("*.json")):
         with contextlib.suppress(KeyError, TypeError, ValueError):  # somebody else's file
             part = json.loads(path.read_text(encoding="utf-8"))
             made[path.stem] = {key: part[key] for key in MADE}
-    write_json(folder / SUMMARY, {"format": FORMAT, **without_samples(content), "made": made})
+    return made
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
@@ -99,21 +110,8 @@ def code_commit() -> str | None:
     return f"{commit}+" if changes else commit
 
 
-def _do(path: Path, part: Part, progress: Progress | None) -> dict[str, Any]:
-    def named(stage: str, step: int, total: int, metrics: dict[str, Any]) -> None:
-        if progress:
-            progress(f"{part.name} {stage}", step, total, metrics)
-
-    started = datetime.datetime.now(datetime.UTC)
-    found = part.work(path.with_suffix(""), named)
-    seconds = (datetime.datetime.now(datetime.UTC) - started).total_seconds()
-    device = jax.devices()[0].device_kind
-    made = (part.facts, code_commit(), started.date().isoformat(), device, seconds, versions())
-    write_json(path, {**dict(zip(MADE, made, strict=True)), "results": found})
-    return _read(path, part)
-
-
-def _read(path: Path, part: Part) -> dict[str, Any]:
+def read_part(path: Path, part: Part) -> dict[str, Any]:
+    """What it found; `InputError` for a file that is damaged or was made with other settings."""
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         same = content["facts"] == json.loads(json.dumps(part.facts))

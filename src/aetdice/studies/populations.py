@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +21,8 @@ from aetdice.studies.study import DATA_SEED, SEED, Population, Rollouts, Row, St
 
 REFERENCE = "reference"
 ROLLOUTS = "rollouts"
+TRIED = 6
+"""Settings, where it is left to the data how many are tried: the most that are."""
 
 
 def parts_of(study: Study) -> list[Part]:
@@ -66,12 +69,19 @@ def _population_parts(table: Table, population: Population) -> Iterator[Part]:
         policies = folder.parent / training.name
         return {"policies": roll_out(table, population, found, policies, folder, progress)}
 
+    name, members = training_name(table, population), members_of(table, population)
     if not table.separate:
-        yield Part(training_name(table, population), {**facts, **evaluated}, train_and_roll_out)
+        yield Part(name, {**facts, **evaluated}, train_and_roll_out, members=members)
         return
-    training = Part(training_name(table, population), facts, train_only)
+    training = Part(name, facts, train_only, members=members)
     yield training
-    yield Part(rollouts_name(table, population), {**facts, **evaluated}, roll_out_only)
+    yield Part(rollouts_name(table, population), {**facts, **evaluated}, roll_out_only, after=(name,))
+
+
+def members_of(table: Table, population: Population) -> int:
+    """How many it trains, as far as that is known before."""
+    settings = math.prod(map(len, population.grid.values())) if population.grid else TRIED
+    return len(population.rows) * len(table.effort.seeds) * settings
 
 
 def table_facts(table: Table) -> dict[str, Any]:
@@ -136,8 +146,15 @@ def _row_record(run: Run, row: Row, which: int, size: int) -> dict[str, Any]:
         own = {n: v for n, v in member.params.items() if n not in ("algorithm", "objective", "seed")}
         setting = settings.setdefault(str(own), {"params": own, "seeds": []})
         known = {name: value for name, value in member.diagnostics.items() if isinstance(value, float)}
-        seed = {"seed": member.params["seed"], "policy": f"policy-{index}", "diagnostics": known}
-        setting["seeds"].append(seed)
+        setting["seeds"].append(
+            {
+                "seed": member.params["seed"],
+                "policy": f"policy-{index}",
+                "diagnostics": known,
+                "verdict": member.verdict.words,
+                "trusted": member.verdict.trusted,
+            }
+        )
     return {
         "data_score": float(in_float64(row.objective)(run.data_returns)),
         "settings": list(settings.values()),

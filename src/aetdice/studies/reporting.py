@@ -10,7 +10,7 @@ from aetdice.files import write_text
 from aetdice.report import sheets
 from aetdice.report.sheets import Sheet
 from aetdice.studies.merging import merge
-from aetdice.studies.parts import Results, read_summary, write_summary
+from aetdice.studies.parts import Results, made_in, write_summary
 from aetdice.studies.populations import parts_of
 from aetdice.studies.score_tables import markdown, sheets_of
 from aetdice.studies.study import Study, Summary, Table
@@ -47,7 +47,7 @@ def probe_sheets(study: Study, results: Results) -> list[Sheet]:
 
 
 def told(study: Study, results: Results, folder: Path) -> dict[str, Any]:
-    """All that a page tells of a study whose `report` is written, as JSON has it."""
+    """All that a page tells of a study, as JSON has it."""
     merged, overview = merge(study, results), study.overview(results)
     tables = ((table, merged["tables"][table.name]) for table in study.tables)
     return {
@@ -55,7 +55,7 @@ def told(study: Study, results: Results, folder: Path) -> dict[str, Any]:
         "asks": study.asks,
         "answer": overview.answer,
         "parts": [part.name for part in parts_of(study)],
-        "made": read_summary(folder)["made"],
+        "made": made_in(folder),
         "tables": [
             {**summary, "sheets": [sheet.record() for sheet in table_sheets(table, summary)]}
             for table, summary in tables

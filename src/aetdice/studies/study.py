@@ -13,6 +13,7 @@ from aetdice.data import Episodes, Transform, transform_episodes
 from aetdice.envs import Environment
 from aetdice.evaluation import Policy, sample_returns_of
 from aetdice.evaluation.scores import score_returns
+from aetdice.learning.table import Rows
 from aetdice.objectives import Objective
 from aetdice.report.sheets import Sheet
 from aetdice.studies.parts import Part, Results
@@ -128,6 +129,8 @@ class Table:
     """Whether ± is a 95 % interval of the mean, not the standard deviation over seeds."""
     trained: Callable[[Objective, Returns], Objective] = lambda objective, _: objective
     """What is trained in place of a row's objective, given the data's returns: the same in other units."""
+    certified: bool = False
+    """Whether the optima that its rows refer to are exact, not only the best that is known."""
     sheets: Callable[[Summary], list[Sheet]] = lambda _: []
     """Sheets that only this one has."""
     figures: Callable[[Summary, Path], None] = lambda *_: None
@@ -162,6 +165,8 @@ class Study:
     parts: tuple[Part, ...] = ()
     """Parts that are shown together, by the overview."""
     overview: Callable[[Results], Overview] = lambda _: Overview([], [])
+    members: Callable[[Results], Rows] = lambda _: []
+    """Rows of what other parts than those of tables have trained; `job` is the part."""
     asks: str = ""
     """What it is to find out."""
 

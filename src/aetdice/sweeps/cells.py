@@ -11,13 +11,14 @@ from aetdice.learning.inputs import check_settings, set_aside
 from aetdice.learning.population import product
 from aetdice.learning.recipe import widened
 from aetdice.learning.setup import algorithm_for, hyper_of, readable
+from aetdice.learning.table import LEARNING_RATE, TOGETHER
 from aetdice.objectives import Objective, objective_record
 from aetdice.sweeps.description import GIB, AlgorithmEntry, Description
 from aetdice.sweeps.jobs import Job
 from aetdice.sweeps.loading import Loaded
 from aetdice.sweeps.memory import memory_of
 from aetdice.sweeps.packing import Axes, members_in, pack
-from aetdice.sweeps.values import LEARNING_RATE, TOGETHER, is_value
+from aetdice.sweeps.values import is_value
 
 HELD_OUT = 0.1
 """Share of the episodes by which settings are compared that are not trained together."""

@@ -4,13 +4,16 @@ import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
 from aetdice.algorithms import ALGORITHMS
 from aetdice.config import TrainingConfig
 from aetdice.config.values import fitted
+from aetdice.data.urls import check_recordable, is_url
 from aetdice.datasets import is_data, name_of_environment
+from aetdice.engines.running import RETRIES
 from aetdice.errors import InputError
 from aetdice.evaluation.scores import EPISODES
 from aetdice.sweeps.values import Range, is_value, values_of
@@ -107,7 +110,7 @@ def description_from(content: Mapping[str, Any], folder: Path | None = None) -> 
         packing=_packing(_table(content, "packing")),
         threads=_whole(content, "threads", 1, 1),
         gpus=_gpus(content.get("gpus", 0.0)),
-        retries=_whole(content, "retries", 2, 0),
+        retries=_whole(content, "retries", RETRIES, 0),
         search=search,
     )
 
@@ -130,10 +133,11 @@ def _datasets(entries: list[Options], folder: Path | None) -> list[Options]:
     for entry in entries:
         if not isinstance(entry.get("data"), str | Path):
             raise InputError(
-                "a dataset of a sweep needs data: a file, a Minari id or an environment's name; "
+                "a dataset of a sweep needs data: a file, a URL, a Minari id or an environment's name; "
                 f"not {entry.get('data')!r}. What is in memory has to be saved first"
             )
         data = str(entry["data"])
+        check_recordable(data)
         name = entry.get("name", data)
         if not isinstance(name, str) or not name:
             raise InputError(f"name of a dataset is text, not {name!r}")
@@ -145,8 +149,12 @@ def _datasets(entries: list[Options], folder: Path | None) -> list[Options]:
 
 def _place(data: str, folder: Path | None) -> str:
     """What is beside the sweep's file, by its whole path; the runs of `fair-taxi.toml` are no data."""
-    beside = None if folder is None else folder / data
-    if beside is None or not beside.exists() or (name_of_environment(data) and not is_data(beside)):
+    if folder is None or is_url(data):
+        return data
+    beside = folder / data
+    if not beside.exists() and any(folder.glob(data) if has_magic(data) else ()):
+        return str(folder.resolve() / data)
+    if not beside.exists() or (name_of_environment(data) and not is_data(beside)):
         return data
     return str(beside.resolve())
 

@@ -1,8 +1,8 @@
-"""One job in its folder: what is done is not done again, what was cut off goes on, by one process alone."""
+"""One job in its folder: a population is trained and scored; what was cut off goes on."""
 
 import json
-import os
 import time
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from aetdice.config import TrainingConfig
 from aetdice.data import Episodes
 from aetdice.datasets import dataset_of, environment_of, space_of
+from aetdice.engines.task import attempts_in
 from aetdice.errors import InputError
 from aetdice.estimation import estimate
 from aetdice.exact import AugmentedSpace
@@ -19,26 +20,14 @@ from aetdice.learning.inputs import set_aside
 from aetdice.learning.run import Run, summarise
 from aetdice.learning.training import train
 from aetdice.objectives import objective_from
-from aetdice.sweeps.jobs import JOBS, Job, check_shared
-from aetdice.sweeps.locking import alone
-
-ROWS, ATTEMPTS = "rows.json", "attempts.jsonl"
+from aetdice.sweeps.jobs import JOBS, ROWS, Job, job_from
 
 
-def run_job(job: Job, folder: Path, host: str) -> None:
+def do_job(record: Mapping[str, Any], own: Path) -> None:
     """Train and score a population; afterwards its folder has `rows.json`, written whole and once."""
-    check_shared(folder, host)
-    own = folder / JOBS / job.id
-    own.mkdir(parents=True, exist_ok=True)
-    with alone(own):
-        if (own / ROWS).is_file():
-            return
-        with (own / ATTEMPTS).open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"host": host, "pid": os.getpid(), "time": time.time()}) + "\n")
-        started = time.perf_counter()
-        rows = _rows(job, own)
-        seconds = time.perf_counter() - started
-        write_json(own / ROWS, {"rows": rows, "seconds": seconds, "host": host})
+    started = time.perf_counter()
+    rows = _rows(job_from(record), own)
+    write_json(own / ROWS, {"rows": rows, "seconds": time.perf_counter() - started})
 
 
 def read_rows(folder: Path, job: Job) -> dict[str, Any] | None:
@@ -48,11 +37,11 @@ def read_rows(folder: Path, job: Job) -> dict[str, Any] | None:
         return None
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        rows, seconds, host = found["rows"], float(found["seconds"]), str(found["host"])
+        rows, seconds = found["rows"], float(found["seconds"])
     except (ValueError, LookupError, TypeError) as error:
         raise InputError(f"{path} cannot be read ({error!r}): delete it to do the job again") from error
-    attempts = (path.parent / ATTEMPTS).read_text(encoding="utf-8").count("\n")
-    return {"rows": rows, "seconds": seconds, "host": host, "attempts": attempts}
+    times, host = attempts_in(path.parent)
+    return {"rows": rows, "seconds": seconds, "host": host, "attempts": times}
 
 
 def finished_jobs(folder: Path) -> list[Path]:

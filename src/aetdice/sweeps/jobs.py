@@ -4,13 +4,12 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
-from aetdice.errors import InputError
+from aetdice.engines.task import Task
 
-PLAN, JOBS = "plan.json", "jobs"
-"""In the folder of a sweep: what is to be done, and the folder of all jobs' folders."""
+PLAN, JOBS, ROWS = "plan.json", "jobs", "rows.json"
+"""In the folder of a sweep: what is to be done, the folder of all jobs' folders, and a job's rows."""
 
 
 @dataclass(frozen=True)
@@ -44,18 +43,15 @@ class Job:
         """As JSON has it."""
         return dict(json.loads(json.dumps(asdict(self))))
 
+    def task(self) -> Task:
+        """As an engine does it."""
+        own = f"{JOBS}/{self.id}"
+        return Task(self.id, "aetdice.sweeps.job:do_job", self.record(), own, f"{own}/{ROWS}", self.members)
+
     def numbered(self, number: int) -> "Job":
         """With a name by its place in the plan and its contents."""
         content = json.dumps({**self.record(), "id": ""}, sort_keys=True).encode()
         return replace(self, id=f"{number:03d}-{hashlib.sha256(content).hexdigest()[:8]}")
-
-
-def check_shared(folder: Path, host: str) -> None:
-    """`InputError` on a machine that does not see the folder of a sweep."""
-    if not (folder / PLAN).is_file():
-        raise InputError(
-            f"{host} does not see {folder}: the folder of a sweep must be shared by all machines"
-        )
 
 
 def job_from(record: Mapping[str, Any]) -> Job:

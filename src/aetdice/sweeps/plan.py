@@ -8,14 +8,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from aetdice.engines.task import LOCK
 from aetdice.errors import InputError
 from aetdice.files import write_json
 from aetdice.learning.setup import algorithm_for, readable
+from aetdice.locking import alone
 from aetdice.sweeps.cells import Cell
 from aetdice.sweeps.description import GIB, AlgorithmEntry, Description
 from aetdice.sweeps.jobs import PLAN, Job
 from aetdice.sweeps.loading import Loaded, forms_of, load_all
-from aetdice.sweeps.locking import alone
 from aetdice.sweeps.memory import in_words
 from aetdice.sweeps.values import Range
 
@@ -65,7 +66,7 @@ def begin(plan: Plan, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     described = json.loads(json.dumps(asdict(plan.description), default=str))
     jobs, about = [job.record() for job in plan.jobs], {"format": FORMAT, "digest": plan.digest}
-    with alone(folder):  # two sweeps may begin at once
+    with alone(folder / LOCK):  # two sweeps may begin at once
         if (folder / PLAN).is_file():
             _check_same(plan, described, folder)
         else:

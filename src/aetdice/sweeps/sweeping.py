@@ -1,23 +1,23 @@
 """`sweep`: from a description to the table of all its members."""
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from aetdice.data.readers.arrow import pyarrow
+from aetdice.engines import engine_for
+from aetdice.engines.base import Engine
+from aetdice.engines.running import Runner
 from aetdice.errors import InputError
-from aetdice.progress import Progress, listening, tell
-from aetdice.report.progress import console_progress
+from aetdice.learning.table import Rows, arrow_table, write_table
+from aetdice.progress import Progress, tell
+from aetdice.report.progress import shown
 from aetdice.sweeps.description import read_description
-from aetdice.sweeps.engines import engine_for
-from aetdice.sweeps.engines.base import Engine
 from aetdice.sweeps.job import read_rows
 from aetdice.sweeps.jobs import JOBS, Job
 from aetdice.sweeps.plan import Plan, begin, plan_of
-from aetdice.sweeps.running import Runner
 from aetdice.sweeps.searching import members_of_search, search
-from aetdice.sweeps.table import Rows, arrow_table, rows_of, write_table
+from aetdice.sweeps.table import rows_of
 
 
 class Swept(NamedTuple):
@@ -48,7 +48,7 @@ def sweep(
         if isinstance(description, Mapping):
             raise InputError("a sweep that is no file needs a folder: out=…")
         out = Path(description).with_suffix("")
-    with _shown(progress):
+    with shown(progress):
         plan = plan_of(read_description(description))
         for remark in plan.remarks:
             tell(remark, 1, 1)
@@ -74,11 +74,11 @@ def run_on(engine: Engine, plan: Plan, folder: Path) -> Swept:
     described, keeping = plan.description, Keeping(folder)
     sought = described.search
     members = members_of_search(plan, sought) if sought else sum(job.members for job in plan.jobs)
-    runner = Runner(engine, folder, described.retries, members, keeping.write)
+    runner = Runner(engine, folder, members, "members", described.retries, keeping.write)
 
     def run(jobs: Sequence[Job]) -> None:
         keeping.jobs |= {job.id: job for job in jobs}
-        runner.run(jobs)
+        runner.run([job.task() for job in jobs])
 
     if sought:
         search(plan, sought, run, keeping.found_of)
@@ -118,10 +118,3 @@ class Keeping:
         rows = rows_of(self.found, jobs)
         write_table(arrow_table(rows), self.folder)
         return rows
-
-
-@contextlib.contextmanager
-def _shown(progress: Progress | bool) -> Iterator[None]:
-    shown = console_progress() if progress is True else contextlib.nullcontext(progress or None)
-    with shown as show, listening(show):
-        yield

@@ -7,11 +7,7 @@ from aetdice.algorithms import ALGORITHMS
 from aetdice.config import TrainingConfig, is_among, kind_of
 from aetdice.config.values import fitted
 from aetdice.errors import InputError
-
-LEARNING_RATE = "learning_rate"
-OWN = tuple(dict.fromkeys(name for make in ALGORITHMS.values() for name in make(1, TrainingConfig()).sweeps))
-"""Values of the algorithms' own: members that differ in them, or in learning rates, are trained together."""
-TOGETHER = (*OWN, LEARNING_RATE)
+from aetdice.learning.table import LEARNING_RATE, TOGETHER
 
 
 class Range(NamedTuple):

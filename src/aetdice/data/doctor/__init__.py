@@ -13,7 +13,7 @@ from aetdice.data.doctor.rows import row_findings
 from aetdice.data.doctor.values import value_findings
 from aetdice.data.episodes import Episodes
 from aetdice.data.minari import minari_ids
-from aetdice.data.readers import Archive, Format, TableFile, finished, format_of
+from aetdice.data.readers import Place, finished, is_place, locate
 from aetdice.data.readers.tables import recording_of
 from aetdice.errors import InputError
 from aetdice.progress import tell
@@ -31,35 +31,41 @@ def examine(
 
     Rows of a table are looked at first. Only where they make episodes, their values are.
     """
-    path, columns = Path(source), columns or Columns()
-    name = "minari" if not path.exists() and str(source) in minari_ids() else None
+    columns = columns or Columns()
+    minari = not is_place(str(source)) and str(source) in minari_ids()
+    place = locate(source, "minari" if minari else None)
+    with place.named():
+        return _examined(place, columns, ends, horizon)
+
+
+def _examined(place: Place, columns: Columns, ends: str | None, horizon: int | None) -> Report:
     found: list[Finding] = []
-    format_ = format_of(path, name)
-    table = format_.table(path) if isinstance(format_, TableFile | Archive) else None
+    table = place.table()
     if table is not None:
         try:
             full = columns.guessed(table.names)
         except InputError as error:
-            raise InputError(f"{source}: {error}") from error
+            raise InputError(f"{place.name}: {error}") from error
         if table.rows == 0:
-            raise InputError(f"{source} has no rows")
+            raise InputError(f"{place.name} has no rows")
         found += row_findings(table, full)
     tell("examination", 1, PHASES)
     try:
         # In one expression: a recording that is kept would hold the actions a second time.
         episodes = finished(
-            format_.read(path, columns) if table is None else recording_of(table, columns), ends, horizon
+            place.read(columns) if table is None else recording_of(table, columns), ends, horizon
         )
     except InputError as error:
-        found = found or _refused(format_, path, columns, error)
-        return Report(str(source), (), tuple(found))
-    return Report(str(source), episodes.notes, (*found, *examine_episodes(episodes, ends is not None)))
+        found = found or _refused(place, columns, error)
+        return Report(place.name, (), tuple(found))
+    return Report(place.name, episodes.notes, (*found, *examine_episodes(episodes, ends is not None)))
 
 
-def _refused(format_: Format, path: Path, columns: Columns, error: InputError) -> list[Finding]:
+def _refused(place: Place, columns: Columns, error: InputError) -> list[Finding]:
     """What a reader stumbled over; of values that are not finite, all of them."""
+    path = place.parts[0].path
     try:
-        found = array_findings(str(path), format_.raw(path, columns), columns)
+        found = array_findings(place.name, place.format.raw(path, columns), columns)
     except (InputError, ValueError, LookupError, TypeError):  # it was refused for another reason
         found = []
     return found or [Finding("refused", "error", "", str(error))]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from aetdice.data.appending import append_episodes
+from aetdice.data.appending import append_episodes, check_objectives
 from aetdice.data.coding import coding_from
 from aetdice.data.columns import Columns, numbered
 from aetdice.data.d4morl import iterate_d4morl, read_d4morl
@@ -83,9 +83,7 @@ class Archive(Format):
 
     name = "npz"
     words = "a NumPy archive of plain arrays"
-
-    def recognises(self, path: Path) -> bool:
-        return path.is_file() and path.suffix.lower() == ".npz"
+    suffixes = (".npz",)
 
     def table(self, path: Path) -> Table | None:
         """The archive as a table, if it has one row per step."""
@@ -222,17 +220,23 @@ class Store(Format):
     def write(self, path: Path, episodes: Episodes) -> None:
         save_episodes(path, episodes, facts=facts_of(episodes))
 
-    def append(self, path: Path, episodes: Episodes) -> None:
+    def append(self, path: Path, parts: Iterable[Episodes]) -> None:
         """Add episodes to a store, coded as it is."""
-        facts = load_facts(path)
-        if facts.get("ends", episodes.ends) != episodes.ends:
-            raise InputError(
-                f"truncated episodes of {path} are of the kind {facts['ends']!r}, the new ones "
-                f"{episodes.ends!r}; say --ends {facts['ends']}"
-            )
-        if facts.get("coding") is not None and episodes.coding is not None:
-            episodes = recoded(episodes, coding_from(facts["coding"]))
-        append_episodes(path, episodes)
+        append_episodes(path, (episode for part in parts for episode in _as_in(path, part)))
+
+
+def _as_in(path: Path, episodes: Episodes) -> Episodes:
+    """Episodes in the coding of a store."""
+    facts = load_facts(path)
+    if facts.get("ends", episodes.ends) != episodes.ends:
+        raise InputError(
+            f"truncated episodes of {path} are of the kind {facts['ends']!r}, the new ones "
+            f"{episodes.ends!r}; say --ends {facts['ends']}"
+        )
+    check_objectives(path, episodes)
+    if facts.get("coding") is None or episodes.coding is None:
+        return episodes
+    return recoded(episodes, coding_from(facts["coding"]))
 
 
 class Minari(Format):
@@ -275,9 +279,7 @@ class D4morl(Format):
 
     name = "d4morl"
     words = "a pickle of D4MORL, read without running anything"
-
-    def recognises(self, path: Path) -> bool:
-        return path.is_file() and path.suffix.lower() in (".pkl", ".pickle")
+    suffixes = (".pkl", ".pickle")
 
     def read(self, path: Path, columns: Columns) -> Recording:
         return recording_from(read_d4morl(path, _Sizes(path, columns)), str(path), columns)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Int, Shaped
 
 from aetdice.data.coding import Value, listed
 from aetdice.data.readers.base import Column
@@ -23,10 +23,12 @@ class Table(NamedTuple):
     rows: int
     read: Callable[[str], Column]
     """A column as it is; `load` has those that are numbers or categories."""
-    line: Callable[[int], int] | None = None
-    """The line of a row, where lines are what a reader of the file would count."""
+    place: Callable[[int], str] | None = None
+    """How a row is called in messages, where that is not by its number in the source."""
     ends: str | None = None
     """What the file says of truncated ends, if it does."""
+    before: int = 0
+    """Episodes that come before, where this is a block of a table."""
 
     def load(self, name: str) -> Column:
         """A column of numbers or of categories; `InputError` for dates and times, which only tell apart."""
@@ -39,8 +41,7 @@ class Table(NamedTuple):
         return column
 
     def row(self, row: int) -> str:
-        counted = f"row {row}" if self.line is None else f"line {self.line(row)}"
-        return f"{self.source}, {counted}"
+        return f"{self.source}, row {row}" if self.place is None else self.place(row)
 
 
 def pyarrow() -> Any:
@@ -78,7 +79,16 @@ def as_table(data: Any) -> Table:
         ) from error
 
 
-def column_from(chunks: Any, name: str, source: str) -> Column:
+class Words(NamedTuple):
+    """What the words of a column are in all of a table, of which a block may have few."""
+
+    numbers: bool
+    """Whether every one is a number."""
+    known: tuple[str, ...] | None = None
+    """Else all of them in order; None where they only tell rows apart."""
+
+
+def column_from(chunks: Any, name: str, source: str, words: Words | None = None) -> Column:
     """A column of numbers, categories, dates or times; `InputError` for what is none of them."""
     pa = pyarrow()
     kind = chunks.type
@@ -92,7 +102,7 @@ def column_from(chunks: Any, name: str, source: str) -> Column:
     if pa.types.is_decimal(kind):
         chunks, kind = chunks.cast(pa.float64()), pa.float64()
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return _categories(pa, chunks)
+        return _categories(pa, chunks, words)
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _times(pa, chunks)
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
@@ -134,29 +144,44 @@ def _times(pa: Any, chunks: Any) -> Column:
     return Column(chunks.combine_chunks().to_numpy(zero_copy_only=False).astype(f"M8[{unit}]"), None, missing)
 
 
-def _categories(pa: Any, chunks: Any) -> Column:
+def _categories(pa: Any, chunks: Any, known: Words | None) -> Column:
     """Words in their alphabetical order; words that are numbers throughout are numbers."""
     encoded = chunks.combine_chunks().cast(pa.large_string()).dictionary_encode()
     words = encoded.dictionary.to_pylist()
     codes = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
     missing = encoded.is_null().to_numpy(zero_copy_only=False) if encoded.null_count else None
-    if not words:
-        return Column(np.zeros(len(codes)), None, missing)
-    parsed = [number_in(word) for word in words]
+    parsed = [number_in(word) for word in words] if known is None or known.numbers else [None]
     if all(number is not None for number in parsed):
-        return Column(np.array(parsed, float)[codes], None, missing)
-    order = sorted(range(len(words)), key=words.__getitem__)
-    rank = np.empty(len(words), np.int64)
-    rank[order] = np.arange(len(words))
-    return Column(rank[codes], tuple(words[i] for i in order), missing)
+        return Column(np.array(parsed or [0], float)[codes], None, missing)
+    order = known.known if known is not None and known.known is not None else tuple(sorted(words))
+    places = {word: place for place, word in enumerate(order)}
+    ranks = np.array([places[word] for word in words] or [0], np.int64)
+    return Column(ranks[codes], order, missing)
 
 
-def check_category(column: Column, name: str, place: Callable[[int], str], said: bool = False) -> None:
+def words_in(chunks: Any) -> tuple[list[str], Int[np.ndarray, " words"]]:
+    """The words of a column, and the row in which each is first."""
+    pa = pyarrow()
+    encoded = chunks.combine_chunks().cast(pa.large_string()).dictionary_encode()
+    present = encoded.indices.is_valid().to_numpy(zero_copy_only=False)
+    codes = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(present)
+    _, first = np.unique(codes[rows], return_index=True)
+    return encoded.dictionary.to_pylist(), rows[first]
+
+
+def check_category(
+    words: Sequence[Value],
+    first: Callable[[Sequence[int]], tuple[int, int]],
+    name: str,
+    place: Callable[[int], str],
+    said: bool = False,
+) -> None:
     """`InputError` where words are numbers with a slip among them, or far too many to be categories.
 
-    Words like 1,5 are taken for numbers unless it was `said` that they are categories.
+    `first` is the row where one of some words stands first, and which it is. Words like 1,5 are taken for
+    numbers unless it was `said` that they are categories.
     """
-    words: Sequence[Value] = column.categories or ()
     commas = any("," in str(word) for word in words)
     if commas and not said and all(NUMBER.fullmatch(str(word)) for word in words):
         raise InputError(
@@ -164,10 +189,10 @@ def check_category(column: Column, name: str, place: Callable[[int], str], said:
             f"point; if they are labels, say --columns categories={name}"
         )
     odd = [index for index, word in enumerate(words) if number_in(str(word)) is None]
-    row = int(np.flatnonzero(np.isin(column.values, odd))[0]) if odd else 0
-    if len(words) >= 4 and len(odd) <= len(words) / 2:
+    if len(words) >= 4 and odd and len(odd) <= len(words) / 2:
+        row, which = first(odd)
         raise InputError(
-            f"{place(row)}: column {name!r} holds numbers, but here {words[int(column.values[row])]!r}; "
+            f"{place(row)}: column {name!r} holds numbers, but here {words[which]!r}; "
             f"correct it, or {leaving(name)}"
         )
     if len(words) > MOST_CATEGORIES:

@@ -77,6 +77,8 @@ class Recording:
     """How a step of an episode is called in messages."""
     columns: Columns = Columns()
     notes: tuple[str, ...] = ()
+    flagless: int = 0
+    """How many episodes end without a flag."""
     ends: str | None = None
     """What the file says of truncated ends, if it does."""
     frames: Shaped[np.ndarray, "rows o"] | None = None
@@ -107,10 +109,12 @@ class Format(abc.ABC):
     name: ClassVar[str]
     words: ClassVar[str]
     """What it is, in a few words."""
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    """How the names of its files end."""
 
-    @abc.abstractmethod
     def recognises(self, path: Path) -> bool:
         """Whether a path that exists looks like one."""
+        return path.is_file() and path.suffix.lower() in self.suffixes
 
     @abc.abstractmethod
     def read(self, path: Path, columns: Columns) -> Recording | Saved:

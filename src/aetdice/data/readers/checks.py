@@ -25,6 +25,11 @@ def odd_in(
     return InputError(f"{table.row(row)}: {what} is {column.shown(row)}, not {expected}")
 
 
+def is_flag(word: object) -> bool:
+    """Whether a word is true or false, 0 or 1."""
+    return str(word).strip().lower() in ("true", "false", "1", "0")
+
+
 def missing_in(column: Column) -> Bool[np.ndarray, " rows"] | None:
     if column.values.dtype.kind != "f":
         return column.missing
@@ -67,11 +72,15 @@ def check_steps(table: Table, name: str, starts: Int[np.ndarray, " n"]) -> None:
         raise InputError(f"{table.row(row)}: step {here} {kind}{'' if jumps[row - 1] > 0 else f' ({MEND})'}")
     first = column.values[starts]
     if (other := np.flatnonzero(first != first[0])).size:
-        row = int(starts[other[0]])
-        raise InputError(
-            f"{table.row(row)}: the episode begins with step {column.shown(row)}, but the first one with "
-            f"{column.shown(0)}: its beginning is missing"
-        )
+        raise beginning_missing(table, int(starts[other[0]]), column, column.shown(0))
+
+
+def beginning_missing(table: Table, row: int, column: Column, first: str) -> InputError:
+    """That an episode begins with another step than the first one does."""
+    return InputError(
+        f"{table.row(row)}: the episode begins with step {column.shown(row)}, but the first one with "
+        f"{first}: its beginning is missing"
+    )
 
 
 def flags_at_ends(

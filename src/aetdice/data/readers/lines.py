@@ -25,6 +25,11 @@ def separator(path: Path) -> str:
     return next((sign for sign in SIGNS if sign.encode() in header), SIGNS[0])
 
 
+def header(path: Path) -> list[str]:
+    """The names of the columns."""
+    return next(_records(path), (0, []))[1]
+
+
 def line_of_row(path: Path, row: int) -> int:
     """The line on which a row begins, counted from 1; the header is no row."""
     if _is_plain(path):

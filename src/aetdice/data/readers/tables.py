@@ -14,6 +14,7 @@ from aetdice.data.readers.checks import (
     check_closing,
     check_steps,
     flags_at_ends,
+    is_flag,
     missing_in,
     odd_in,
     word_in,
@@ -48,17 +49,35 @@ class Rows(NamedTuple):
         first = int(self.starts[episode])
         known = "" if self.ids is None else self.ids.shown(first)
         row = min(first + step, int(self.lasts[episode]))
-        return f"{table.row(row)} (episode {known or episode}, step {step})"
+        return f"{table.row(row)} (episode {known or table.before + episode}, step {step})"
 
 
 def recording_of(table: Table, given: Columns) -> Recording:
     """The episodes of a table whose rows are in order; whatever is not is refused with its row."""
+    return recorded(table, columns_of(table, given))[0]
+
+
+def columns_of(table: Table, given: Columns) -> Columns:
+    """Which column is what."""
     try:
         columns = given.guessed(table.names)
     except InputError as error:
         raise InputError(f"{table.source}: {error}") from error
     if table.rows == 0:
         raise InputError(f"{table.source} has no rows")
+    return columns
+
+
+def start_of_last(table: Table, columns: Columns) -> int:
+    """The row where the last episode begins, which may go on after the table's end."""
+    _, closing = _steps(table, columns)
+    flags = [_flag(table, name, closing) for name in (columns.terminated, columns.truncated)]
+    ids = None if columns.episode is None else _identities(table, columns.episode)
+    return int(_starts(table, ids, closing, flags[0] | flags[1])[-1])
+
+
+def recorded(table: Table, columns: Columns) -> tuple[Recording, Rows]:
+    """The episodes, and where they stand in the table."""
     rewards, closing = _steps(table, columns)
     flags = [_flag(table, name, closing) for name in (columns.terminated, columns.truncated)]
     rows = _rows(table, columns, closing, flags[0] | flags[1])
@@ -68,7 +87,7 @@ def recording_of(table: Table, given: Columns) -> Recording:
     )
     follows = _following(table, columns, rows)
     keep = slice(None) if not closing.any() else ~closing
-    return Recording(
+    recording = Recording(
         source=table.source,
         lengths=rows.lengths,
         terminated=terminated,
@@ -86,17 +105,17 @@ def recording_of(table: Table, given: Columns) -> Recording:
         objectives=own_names(columns.rewards),
         where=partial(rows.where, table),
         columns=columns,
-        notes=_notes(table, columns, int(np.sum(~terminated & ~truncated))),
+        notes=_notes(table, columns),
+        flagless=int(np.sum(~terminated & ~truncated)),
         ends=table.ends,
     )
+    return recording, rows
 
 
-def _notes(table: Table, columns: Columns, flagless: int) -> tuple[str, ...]:
+def _notes(table: Table, columns: Columns) -> tuple[str, ...]:
     notes = [f"columns: {columns.text()}"]
     if unused := columns.unused(table.names):
         notes.append(f"columns not used: {', '.join(unused)}")
-    if flagless:
-        notes.append(f"{flagless:,} episodes end without a flag: truncated")
     return tuple(notes)
 
 
@@ -179,7 +198,7 @@ def _flag(table: Table, name: str | None, closing: Bool[np.ndarray, " rows"]) ->
     values = column.values
     if column.categories is not None:
         words = np.array([str(word).strip().lower() for word in column.categories])
-        odd = ~np.isin(words, ("true", "false", "1", "0"))
+        odd = np.array([not is_flag(word) for word in words])
         if odd.any():
             raise odd_in(table, f"column {name!r}", column, odd, "true or false, 0 or 1")
         values = np.isin(words, ("true", "1"))[values]

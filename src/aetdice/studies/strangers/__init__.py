@@ -7,7 +7,7 @@ and data come from the same number, so a problem's name is all that was ever cho
 
 from functools import partial
 
-from aetdice.studies.strangers.report import overview
+from aetdice.studies.strangers.report import members, overview
 from aetdice.studies.strangers.suite import FULL, QUICK, left_out, part_of, problems
 from aetdice.studies.study import Study
 
@@ -21,4 +21,5 @@ def study(quick: bool) -> Study:
     """Quick: one seed."""
     effort = QUICK if quick else FULL
     parts = tuple(part_of(problem, effort) for problem in problems())
-    return Study("strangers", (), parts=parts, overview=partial(overview, notes=left_out()), asks=ASKS)
+    shown = partial(overview, notes=left_out())
+    return Study("strangers", (), parts=parts, overview=shown, members=members, asks=ASKS)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from aetdice.learning.table import Rows
 from aetdice.report.sheets import Cell, Sheet, line
 from aetdice.studies.parts import Results
 from aetdice.studies.strangers.problem import ALPHAS
@@ -25,6 +26,25 @@ def overview(results: Results, notes: Sequence[str] = ()) -> Overview:
     found = [each for each in results.values() if "cells" in each]
     sheets = [problem_sheet(found), family_sheet(found), *confusion_sheets(found), wrong_sheet(found)]
     return Overview([sheet for sheet in sheets if sheet.lines], list(notes), answer(found))
+
+
+def members(results: Results) -> Rows:
+    """The selected members of every problem, as rows of a table."""
+    return [
+        {
+            **cell["params"],
+            "dataset": found["problem"],
+            **{name: cell[name] for name in ("objective", "seed", "score", "verdict", "trusted")},
+            "selected": True,
+            "twin_score": cell["twin"],
+            "data_score": cell["data"],
+            "settings": {},
+            "diagnostics": cell["diagnostics"],
+            "job": part,
+        }
+        for part, found in results.items()
+        for cell in found["cells"]
+    ]
 
 
 def answer(found: Sequence[Mapping[str, Any]]) -> str:

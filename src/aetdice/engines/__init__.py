@@ -1,9 +1,9 @@
-"""Where jobs are run: processes of this machine, or a Ray cluster."""
+"""Where tasks are done: this process, processes of this machine, or a Ray cluster."""
 
 from pathlib import Path
 
+from aetdice.engines.base import Engine
 from aetdice.errors import InputError
-from aetdice.sweeps.engines.base import Engine
 
 ENGINES = ("local", "ray")
 
@@ -17,11 +17,11 @@ def engine_for(
     if name == "local":
         if address is not None:
             raise InputError("an address is of a Ray cluster: say --engine ray")
-        from aetdice.sweeps.engines.local import LocalEngine
+        from aetdice.engines.local import LocalEngine
 
         return LocalEngine(folder, workers, threads)
     if workers is not None:
         raise InputError("a Ray cluster has its own number of workers: leave --workers out")
-    from aetdice.sweeps.engines.ray import RayEngine
+    from aetdice.engines.ray import RayEngine
 
     return RayEngine(folder, address, threads, gpus)

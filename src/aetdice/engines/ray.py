@@ -1,4 +1,4 @@
-"""The engine of a Ray cluster: every job is a task, whose work is done by the same process as on any engine.
+"""The engine of a Ray cluster: each of Ray's tasks is one of ours, done by the same process as elsewhere.
 
 Needs the extra `aetdice[ray]`.
 """
@@ -9,10 +9,10 @@ import socket
 from pathlib import Path
 from typing import Any
 
+from aetdice.engines.base import Outcome
+from aetdice.engines.process import Worker
+from aetdice.engines.task import Ended, Task, check_shared, record_of, task_from
 from aetdice.errors import InputError
-from aetdice.sweeps.engines.base import Outcome
-from aetdice.sweeps.engines.process import Worker
-from aetdice.sweeps.jobs import Job, check_shared, job_from
 
 KNOCK = 10.0
 """Seconds in which a cluster answers."""
@@ -21,7 +21,7 @@ _KEPT: dict[tuple[Any, ...], Worker] = {}
 
 
 def work(record: str, folder: str, threads: int) -> tuple[str, str]:
-    """A task: one job, given as JSON, in a process that ends with this one; its state, and words."""
+    """One task, given as JSON, in a process that ends with this one; its state, and words."""
     import ray
 
     host = f"{socket.gethostname()}, Ray node {ray.get_runtime_context().get_node_id()[:8]}"
@@ -35,7 +35,7 @@ def work(record: str, folder: str, threads: int) -> tuple[str, str]:
         _KEPT[kind] = Worker(Path(folder), threads)
         _KEPT[kind].receive()
     worker = _KEPT[kind]
-    worker.send(job_from(json.loads(record)), host)
+    worker.send(task_from(json.loads(record)), host)
     state, words = worker.receive()
     if state == "lost":
         _forget()
@@ -48,7 +48,7 @@ def _forget() -> None:
 
 
 class RayEngine:
-    """Tasks on the cluster at an address, each with so many threads and GPUs."""
+    """Ray's tasks on the cluster at an address, each with so many threads and GPUs."""
 
     def __init__(self, folder: Path, address: str | None, threads: int, gpus: float) -> None:
         self.ray, self.folder, self.threads = _ray(), folder.resolve(), threads
@@ -63,18 +63,18 @@ class RayEngine:
                     f"there is no Ray cluster at {address} ({str(error).splitlines()[0]}): begin one (ray "
                     "start --head), or give its --address"
                 ) from error
-        self.task = self.ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=0)(work)
-        self.working: dict[Any, Job] = {}
+        self.work = self.ray.remote(num_cpus=threads, num_gpus=gpus, max_retries=0)(work)
+        self.working: dict[Any, Task] = {}
         resources = self.ray.cluster_resources()
         for kind, needed in (("CPU", threads), ("GPU", gpus)):
             if resources.get(kind, 0) < needed:
                 self.cancel()
                 raise InputError(
-                    f"the Ray cluster has {resources.get(kind, 0):g} {kind}, and a job needs {needed:g}"
+                    f"the Ray cluster has {resources.get(kind, 0):g} {kind}, and a task needs {needed:g}"
                 )
 
-    def submit(self, job: Job) -> None:
-        self.working[self.task.remote(json.dumps(job.record()), str(self.folder), self.threads)] = job
+    def submit(self, task: Task) -> None:
+        self.working[self.work.remote(json.dumps(record_of(task)), str(self.folder), self.threads)] = task
 
     def completed(self, seconds: float) -> list[Outcome]:
         ended, _ = self.ray.wait(list(self.working), num_returns=1, timeout=seconds)
@@ -87,14 +87,15 @@ class RayEngine:
         if self.begun:
             self.ray.shutdown()
 
-    def _outcome(self, reference: Any, job: Job) -> Outcome:
+    def _outcome(self, reference: Any, task: Task) -> Outcome:
         errors = self.ray.exceptions
         try:
-            return Outcome(job, *self.ray.get(reference))
+            return Outcome(task, Ended(*self.ray.get(reference)))
         except (errors.RayTaskError, errors.TaskUnschedulableError) as error:
-            return Outcome(job, "failed", str(error))
+            return Outcome(task, Ended("failed", str(error)))
         except errors.RayError as error:
-            return Outcome(job, "lost", f"{type(error).__name__}: {str(error).splitlines()[0]}")
+            words = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+            return Outcome(task, Ended("lost", words))
 
 
 def _knock(address: str) -> None:

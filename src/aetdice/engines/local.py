@@ -1,16 +1,16 @@
-"""The engine of this machine: so many processes, each with one job at a time."""
+"""The engine of this machine: so many processes, each with one task at a time."""
 
 import select
 import socket
 from collections import deque
 from pathlib import Path
 
+from aetdice.engines.base import Outcome
+from aetdice.engines.process import LOG, Worker
+from aetdice.engines.task import Ended, Task
+from aetdice.engines.worker import READY
 from aetdice.errors import InputError
 from aetdice.hardware import cores
-from aetdice.sweeps.engines.base import Outcome
-from aetdice.sweeps.engines.process import LOG, Worker
-from aetdice.sweeps.jobs import Job
-from aetdice.sweeps.worker import READY
 
 CPU = "cpu"
 STARTS = 3
@@ -29,11 +29,12 @@ class LocalEngine:
         """Whether the first worker still has to say what it computes on."""
         self.unready = 0
         """Workers in a row that were lost before they were ready."""
-        self.waiting: deque[Job] = deque()
-        self.working: dict[Worker, Job | None] = {}
+        self.waiting: deque[Task] = deque()
+        self.working: dict[Worker, Task | None] = {}
 
-    def submit(self, job: Job) -> None:
-        self.waiting.append(job)
+    def submit(self, task: Task) -> None:
+        """One that had to wait comes first: it may use cores while others use a device."""
+        (self.waiting.appendleft if task.after else self.waiting.append)(task)
 
     def completed(self, seconds: float) -> list[Outcome]:
         self._fill()
@@ -49,18 +50,18 @@ class LocalEngine:
         self.working.clear()
 
     def _fill(self) -> None:
-        """As many workers as there is work for; a free one gets the next job."""
+        """As many workers as there is work for; a free one gets the next task."""
         most = 1 if self.asks else self.most
-        busy = sum(job is not None for job in self.working.values())
+        busy = sum(task is not None for task in self.working.values())
         while len(self.working) < min(most, busy + len(self.waiting)):
             self.working[Worker(self.folder, self.threads)] = None
-        for worker, job in self.working.items():
-            if job is None and self.waiting and worker.device is not None:
+        for worker, task in self.working.items():
+            if task is None and self.waiting and worker.device is not None:
                 self.working[worker] = given = self.waiting.popleft()
                 worker.send(given, socket.gethostname())
 
     def _heard(self, worker: Worker) -> Outcome | None:
-        job, answer = self.working[worker], worker.receive()
+        task, answer = self.working[worker], worker.receive()
         if answer.state == READY:
             if self.asks and worker.device != CPU:
                 self.most = 1
@@ -72,7 +73,7 @@ class LocalEngine:
             self.unready += worker.device is None
             if self.unready == STARTS:
                 raise InputError(f"no worker can be started: {answer.words}; see {self.folder / LOG}")
-            return None if job is None else Outcome(job, "lost", answer.words)
-        assert job is not None
+            return None if task is None else Outcome(task, Ended("lost", answer.words))
+        assert task is not None
         self.working[worker] = None
-        return Outcome(job, answer.state, answer.words)
+        return Outcome(task, Ended(answer.state, answer.words))

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from aetdice.sweeps.jobs import Job
+from aetdice.engines.task import Task, record_of
 
 LOG = "workers.log"
 THREADS = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -16,14 +16,14 @@ THREADS = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 
 class Answer(NamedTuple):
-    """What a worker says of a job: done, failed, or nothing because it is lost."""
+    """What a worker says: it is ready, its task is done or has failed, or nothing because it is lost."""
 
     state: Any
     words: str
 
 
 class Worker:
-    """A process that does one job at a time."""
+    """A process that does one task at a time."""
 
     def __init__(self, folder: Path, threads: int) -> None:
         environment = {
@@ -34,7 +34,7 @@ class Worker:
         self.folder = folder
         with (folder / LOG).open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "aetdice.sweeps.worker"],
+                [sys.executable, "-m", "aetdice.engines.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -49,9 +49,9 @@ class Worker:
         assert self.process.stdout is not None
         return self.process.stdout.fileno()
 
-    def send(self, job: Job, host: str) -> None:
-        """Give it a job."""
-        request = {"job": job.record(), "folder": str(self.folder), "host": host}
+    def send(self, task: Task, host: str) -> None:
+        """Give it a task."""
+        request = {"task": record_of(task), "folder": str(self.folder), "host": host}
         assert self.process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # it is gone; receiving says so
             self.process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -76,5 +76,5 @@ class Worker:
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                with contextlib.suppress(BrokenPipeError):  # of a job that it was gone too soon to take
+                with contextlib.suppress(BrokenPipeError):  # of a task that it was gone too soon to take
                     pipe.close()

@@ -1,7 +1,7 @@
-"""`python -m aetdice.sweeps.worker`: a process that does one job after another.
+"""`python -m aetdice.engines.worker`: a process that does one task after another.
 
 It reads a JSON object per line from stdin and answers each with one on stdout. When stdin ends, whoever
-started it is gone, and so is it, in the middle of a job if need be.
+started it is gone, and so is it, in the middle of a task if need be.
 """
 
 import json
@@ -13,9 +13,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from aetdice.errors import InputError
+from aetdice.engines.task import Ended, attempt, task_from
 
-DONE, FAILED, READY = "done", "failed", "ready"
+READY = "ready"
 
 
 def main() -> None:
@@ -37,19 +37,13 @@ def main() -> None:
 
 
 def answer_to(request: dict[str, Any]) -> dict[str, Any]:
-    """What came of a job: done, or why not."""
-    from aetdice.sweeps.job import run_job
-    from aetdice.sweeps.jobs import job_from
-
-    job = job_from(request["job"])
+    """What came of a task: done, or why not."""
     try:
-        run_job(job, Path(request["folder"]), request["host"])
-    except (InputError, OSError) as error:
-        return {"state": FAILED, "words": str(error)}
+        ended = attempt(task_from(request["task"]), Path(request["folder"]), request["host"])
     except Exception as error:
         traceback.print_exc()
-        return {"state": FAILED, "words": f"{type(error).__name__}: {error}"}
-    return {"state": DONE}
+        ended = Ended("failed", f"{type(error).__name__}: {error}")
+    return ended._asdict()
 
 
 def _listen(requests: "SimpleQueue[str]") -> None:
