@@ -13,6 +13,7 @@ import platform
 import shutil
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 FLAGS = [
@@ -30,9 +31,14 @@ import jax  # noqa: E402
 import jaxtyping  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
+from jax._src.interpreters import mlir  # noqa: E402
 
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_traceback_in_locations_limit", 0)  # nobody reads the programs of tests
+if jax.__version_info__ < (0, 12):  # each program makes, and keeps, a context of its own; later ones share
+    CONTEXT_OF = functools.cache(lambda thread, make=mlir.make_ir_context: make())
+    mlir.make_ir_context = lambda: CONTEXT_OF(threading.get_ident())
 
 settings.register_profile("check", deadline=None, max_examples=10, derandomize=True)
 settings.register_profile("test", deadline=None, max_examples=40, derandomize=True)

@@ -26,10 +26,15 @@ from aetdice.objectives import Identity
 KEY = jax.random.key(0)
 
 
+@eqx.filter_jit
+def on_device(weights, bits):
+    return weights.drawn_by(bits).rows
+
+
 def rows_of(weights, key, count):
     """Drawn on the device, as on the host."""
     cdf, bits = cumulative_shares(weights), sample_bits(key, count)
-    rows = SampleWeights(jnp.asarray(cdf)).drawn_by(bits).rows
+    rows = on_device(SampleWeights(jax.device_put(cdf)), bits)
     np.testing.assert_array_equal(rows_of_bits(cdf, np.asarray(bits)), rows)
     return rows
 
@@ -162,9 +167,9 @@ def test_policy_under_dropout_lacks_a_share_of_its_hidden_units():
     encoder = Encoder((3,), 3, True, True, np.zeros(1), np.ones(1), np.ones(2), 0, 8)
     policy = PolicyNetwork(encoder, Categorical(4), (500, 400), KEY)
     policy = eqx.tree_at(lambda p: p.net.weights[2], policy, jnp.ones((400, 4)))
-    now = pace(jnp.asarray(1e-3), jnp.asarray(0.0))
+    now, every = pace(jnp.asarray(1e-3), jnp.asarray(0.0)), data.steps.everything()
     batch, again = (
-        prepare_cloning(policy, data.steps.everything(), data.steps.weight, None, now, 0.25, key)
+        eqx.filter_jit(prepare_cloning)(policy, every, data.steps.weight, None, now, 0.25, key)
         for key in (KEY, jax.random.key(1))
     )
     for factors, width in zip(batch.kept, (500, 400), strict=True):
@@ -173,7 +178,7 @@ def test_policy_under_dropout_lacks_a_share_of_its_hidden_units():
         assert gone.mean() == pytest.approx(0.25, abs=0.1)
         np.testing.assert_allclose(factors[~gone], 1 / 0.75, rtol=1e-6)
     assert not np.array_equal(batch.kept[0], again.kept[0])
-    after = update_cloning(init_cloning(policy), batch).policy.net.weights
+    after = eqx.filter_jit(update_cloning)(init_cloning(policy), batch).policy.net.weights
     for before, trained, factors in zip(policy.net.weights[1:], after[1:], batch.kept, strict=True):
         unmoved = np.all(np.asarray(before) == np.asarray(trained), axis=1)
         np.testing.assert_array_equal(unmoved, np.asarray(factors) == 0)

@@ -30,6 +30,7 @@ from aetdice.data.segments import augment_segments
 from aetdice.learning import draws as draws_module
 from aetdice.learning.draws import Draws
 from aetdice.learning.population import draw_policy, fit_of_policies, member, start_policies
+from aetdice.learning.source import weigh
 from aetdice.networks import Categorical
 from aetdice.objectives import Identity
 
@@ -48,9 +49,19 @@ def recording(ends, discrete, seed):
     return Episodes.from_list(found)
 
 
+@eqx.filter_jit
+def taken(recorded, rows):
+    return recorded.take(rows)
+
+
+@eqx.filter_jit
+def next_accrued(recorded):
+    return recorded.next_accrued
+
+
 def same_steps(recorded, transitions):
     rows = np.random.default_rng(0).permutation(np.arange(recorded.count).repeat(2))
-    found = recorded.take(jnp.asarray(rows))
+    found = taken(recorded, rows)
     expected = {
         "observation": transitions.observations,
         "next_observation": transitions.next_observations,
@@ -74,7 +85,7 @@ def test_each_state_is_stored_once_and_each_step_is_what_it_was(first, second, d
     data = to_device(transitions, actions=3)
     assert data.steps.observation.shape[0] == data.steps.count + len(episodes)
     same_steps(data.steps, transitions)
-    np.testing.assert_array_equal(data.steps.next_accrued, transitions.next_accrued.astype(np.float32))
+    np.testing.assert_array_equal(next_accrued(data.steps), transitions.next_accrued.astype(np.float32))
     censored = episodes.truncated & (episodes.lengths < HORIZON)
     if np.any(~censored | (episodes.lengths >= n_step)):
         segments, of_step = augment_segments(episodes, Identity(), n_step, HORIZON)
@@ -86,16 +97,21 @@ def test_each_state_is_stored_once_and_each_step_is_what_it_was(first, second, d
 
 @given(count=st.integers(1, 30), size=st.integers(1, 12))
 def test_every_row_counts_once(count, size):
-    values = jnp.asarray(np.random.default_rng(count).normal(size=count), jnp.float32)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passes, "BLOCK", size)
-        total, columns = pass_over(
+    values = np.random.default_rng(count).normal(size=count).astype(np.float32)
+
+    @jax.jit
+    def passed(values):
+        return pass_over(
             count,
             lambda rows, counted: (
                 (jnp.sum(jnp.where(counted, values[rows], 0)), jnp.sum(counted)),
                 2 * values[rows],
             ),
         )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passes, "BLOCK", size)
+        total, columns = passed(values)
     np.testing.assert_allclose(total[0], values.sum(), rtol=1e-5, atol=1e-5)
     assert int(total[1]) == count
     np.testing.assert_allclose(columns, 2 * values, rtol=1e-6)
@@ -121,8 +137,8 @@ def passes_over_all(algorithm, n_step):
     learner = (aetdice if algorithm == "aetdice" else esr_iql)(HORIZON, config)
     own = {"beta": 0.3} if algorithm == "aetdice" else {"expectile": 0.8, "temperature": 2.0}
     hyper = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.float32), learner.hyper(esr(), 1e-3, **own))
-    state = rough(learner.init(some_nu().encoder, hyper, data, KEY))
-    return learner.weigh(state, hyper, data)
+    state = eqx.filter_jit(learner.init)(some_nu().encoder, hyper, data, KEY)
+    return weigh(learner, eqx.filter_jit(rough)(state), hyper, data)
 
 
 @pytest.mark.parametrize(("algorithm", "n_step"), [("aetdice", 1), ("aetdice", 2), ("esr-iql", 1)])
@@ -139,6 +155,7 @@ def test_fits_and_utilities_do_not_depend_on_the_blocks(monkeypatch):
     data, learner = ragged(cut=True), aetdice(HORIZON, TrainingConfig())
     hyper, encoder = learner.hyper(bsr(0.5), 1e-3, beta=0.3), some_nu().encoder
 
+    @eqx.filter_jit
     def compute():
         states = start_policies(encoder, Categorical(3), (8,), jnp.arange(2))
         return fit_of_policies(states, data), behaviour_utilities(hyper, data.steps, learner.setting), states
@@ -150,7 +167,8 @@ def test_fits_and_utilities_do_not_depend_on_the_blocks(monkeypatch):
     steps = data.steps.everything()
     for index, fit in enumerate(whole[0]):
         policy = member(states, index).policy
-        each = jax.vmap(policy.log_probability)(steps.observation, steps.accrued, steps.time, steps.action)
+        likelihood = jax.jit(jax.vmap(policy.log_probability))
+        each = likelihood(steps.observation, steps.accrued, steps.time, steps.action)
         assert float(fit) == pytest.approx(float(jnp.average(each, weights=steps.weight)), rel=1e-5)
 
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from support.policies import complaint, policy_of, some_states
+from support.policies import complaint, outputs_of, policy_of, some_states
 
 from aetdice import Episodes, Policy, ser, train
 from aetdice.algorithms.episode_weighting import episode_weighting
@@ -16,6 +16,7 @@ from aetdice.envs.environment import Environment
 from aetdice.evaluation import load_policy
 from aetdice.evaluation.rollout import rollout_returns
 from aetdice.learning.inputs import encoder_for, onto_device
+from aetdice.learning.source import weigh
 from aetdice.networks import PolicyNetwork
 from aetdice.serving import policy_model
 from aetdice.serving.programs import policy_programs
@@ -81,21 +82,21 @@ def states_of(policy):
 def test_a_course_is_a_policy_of_its_own():
     policy = mixture()
     *states, courses = (jnp.asarray(each) for each in states_of(policy))
-    found = jax.vmap(policy.network.outputs)(*states, courses)
+    found = jax.jit(jax.vmap(policy.network.outputs))(*states, courses)
     for course in range(len(CHANCES)):
         alone = policy.on_course(course).network
         assert not alone.is_mixture
         rows = courses == course
-        expected = jax.vmap(alone.outputs)(*(each[rows] for each in states))
-        np.testing.assert_allclose(found[rows], expected, atol=1e-5)
+        expected = outputs_of(alone, *states)
+        np.testing.assert_allclose(found[rows], expected[rows], atol=1e-5)
 
 
 def test_the_likelihood_without_a_course_is_that_of_the_mixture():
     network = mixture().network
     *states, _ = (jnp.asarray(each) for each in states_of(mixture()))
     actions = jnp.zeros(len(states[0]), jnp.int32)
-    found = jax.vmap(network.log_probability)(*states, actions)
-    each = [jax.vmap(network.on_course(c).log_probability)(*states, actions) for c in range(len(CHANCES))]
+    ways = [network, *(network.on_course(course) for course in range(len(CHANCES)))]
+    found, *each = (jax.jit(jax.vmap(way.log_probability))(*states, actions) for way in ways)
     np.testing.assert_allclose(np.exp(found), np.array(CHANCES) @ np.exp(each), rtol=1e-4)
 
 
@@ -142,7 +143,7 @@ def test_sessions_keep_to_a_course_and_draw_another_at_reset(shipped):
 def test_shipped_mixtures_answer_as_the_policy_does():
     policy = mixture()
     states = states_of(policy)
-    expected = jax.vmap(policy.network.outputs)(*(jnp.asarray(each) for each in states))
+    expected = jax.jit(jax.vmap(policy.network.outputs))(*states)
     runner = Runner(policy_model(policy))
     np.testing.assert_allclose(runner.courses, CHANCES)
     np.testing.assert_allclose(runner.probabilities(*states), jax.nn.softmax(expected), atol=1e-5)
@@ -214,7 +215,7 @@ def test_episodes_of_one_kind_have_one_course():
     hyper = learner.hyper(ser(threshold=0.1), 1e-3, sample_size=0.1)
     encoder = encoder_for(dataset, 16, learner, config.network)
     state = learner.finish(learner.init(encoder, hyper, data, jax.random.key(0)), hyper, data)
-    courses = np.asarray(learner.weigh(state, hyper, data).courses).reshape(len(dataset), 16)
+    courses = np.asarray(weigh(learner, state, hyper, data).courses).reshape(len(dataset), 16)
     assert (courses == courses[:, :1]).all()
     far = dataset.returns.max(axis=1) >= 8
     right = dataset.returns[far, 0] > dataset.returns[far, 1]

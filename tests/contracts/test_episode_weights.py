@@ -16,6 +16,7 @@ from aetdice.exact.episode_weights import episode_weights, weights_of_size
 from aetdice.exact.mixtures import best_mixture
 from aetdice.learning.inputs import onto_device
 from aetdice.learning.setup import readable
+from aetdice.learning.source import weigh
 from aetdice.objectives import DIVERGENCES, in_float64
 
 RETURNS = np.random.default_rng(0).uniform(0, 8, (60, 2)).round(1)
@@ -70,7 +71,7 @@ def test_the_algorithm_weighs_all_steps_of_an_episode_alike_and_as_the_program_d
     learner = ALGORITHMS["episode-weighting"](3, TINY)
     device = onto_device(data, 3, learner)
     hyper = learner.hyper(objective, 1e-3, sample_size=0.3)
-    weighing = learner.weigh(learner.finish(BLANK, hyper, device), hyper, device)
+    weighing = weigh(learner, learner.finish(BLANK, hyper, device), hyper, device)
     solved = weights_of_size(objective, data.returns, 0.3)
     np.testing.assert_allclose(
         np.asarray(weighing.weights) * len(data), np.repeat(solved.ratios, data.lengths), atol=1e-4
@@ -82,7 +83,7 @@ def test_recordings_that_were_cut_are_not_cloned():
     learner = ALGORITHMS["episode-weighting"](HORIZON, TINY)
     hyper = learner.hyper(ser(), 1e-3, sample_size=1.0)
     found = [
-        learner.weigh(learner.finish(BLANK, hyper, device), hyper, device)
+        weigh(learner, learner.finish(BLANK, hyper, device), hyper, device)
         for device in (ragged(cut=cut, n_step=HORIZON) for cut in (True, False))
     ]
     cut = found[0].weights.shape[0] - found[1].weights.shape[0]
@@ -96,7 +97,7 @@ def test_they_never_rest_on_hardly_any_episodes():
     learner = ALGORITHMS["episode-weighting"](3, TINY)
     device = onto_device(tiny_episodes(), 3, learner)
     hyper = learner.hyper(esr(), 1e-3, sample_size=1e-3)
-    metrics = learner.weigh(learner.finish(BLANK, hyper, device), hyper, device).metrics
+    metrics = weigh(learner, learner.finish(BLANK, hyper, device), hyper, device).metrics
     assert float(metrics["effective_episodes"]) >= LEAST_EPISODES
 
 
@@ -109,7 +110,7 @@ def test_joined_episodes_of_no_use_do_not_make_the_weights_rest_on_more():
     counts = []
     for episodes in (recorded, joined):
         device = onto_device(episodes, 3, learner, recorded=recorded.steps)
-        counts.append(learner.weigh(learner.finish(BLANK, hyper, device), hyper, device).metrics)
+        counts.append(weigh(learner, learner.finish(BLANK, hyper, device), hyper, device).metrics)
     alone, beside = (float(metrics["effective_episodes"]) for metrics in counts)
     assert beside == pytest.approx(alone, rel=1e-3)
 

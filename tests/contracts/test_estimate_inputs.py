@@ -8,7 +8,7 @@ import pytest
 from support.every_episode import random_policy
 from support.logs import COLUMNS, log_columns
 from support.problems import random_tables, uniform_episodes
-from support.training import TINY, tiny_episodes, tiny_run
+from support.training import tiny_episodes, tiny_run
 
 from aetdice import InputError, Objective, bsr, enumerate_space, estimate, load_dataset, select
 from aetdice.estimation.acting import Augmented, DiscreteActing
@@ -19,7 +19,6 @@ from aetdice.learning.comparison import check_runs
 from aetdice.report.tables import estimate_rows
 
 OBJECTIVE = bsr(0.5)
-SHORT = TINY.adapted({"extraction.steps": 25, "dual.steps": 25})
 
 
 class Coin(DiscreteActing):
@@ -31,12 +30,12 @@ class Coin(DiscreteActing):
 
 @pytest.fixture(scope="module")
 def run():
-    return tiny_run(config=SHORT)
+    return tiny_run()
 
 
 @pytest.fixture(scope="module")
 def log_run():
-    return tiny_run(data=log_of(log_columns()), config=SHORT)
+    return tiny_run(data=log_of(log_columns()))
 
 
 def log_of(columns):

@@ -173,7 +173,7 @@ def test_mistakes_are_refused():
 
 @pytest.mark.trains
 def test_a_run_on_a_log_keeps_its_estimate_beside_the_scores(tmp_path, capsys):
-    config = TINY.adapted({"trainer.report": 0.2, "extraction.steps": 25, "dual.steps": 25})
+    config = TINY.adapted({"trainer.report": 0.2})
     run = tiny_run(config=config, out=tmp_path / "run")
     (found,) = run.estimates
     assert (found["policy"]["unseen"], found["policy"]["episodes"]) == (10, 50)

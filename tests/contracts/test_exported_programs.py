@@ -62,7 +62,7 @@ def test_log_probabilities_are_the_policy_s(exported):
     state = told(policy, COUNT)
     actions = policy.sample(*state, jax.random.key(0))
     found = programs["log_probability"](programs["outputs"](*state), actions)
-    expected = jax.vmap(policy.network.log_probability)(*state, actions)
+    expected = jax.jit(jax.vmap(policy.network.log_probability))(*state, actions)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     if policy.discrete:  # and those of the other file
         runner = Runner(policy_model(policy)).probabilities(*map(np.asarray, state))

@@ -387,7 +387,8 @@ def test_rows_together_give_what_each_gives(precision: type, shape: tuple[int, .
 
         return jnp.sum((of(x.reshape(*shape, 20)) if together else jax.vmap(of)(x)) ** 2)
 
-    one, other = (jax.value_and_grad(value)((net, x), together=each) for each in (True, False))
+    slopes = jax.jit(jax.value_and_grad(value), static_argnames="together")
+    one, other = (slopes((net, x), together=each) for each in (True, False))
     near = 1e-5 if precision == jnp.float32 else 0.02
     for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):
         assert np.linalg.norm(a - b) <= near * np.linalg.norm(b)
@@ -403,7 +404,7 @@ def test_slopes_of_layers_are_those_of_plain_mathematics():
         return x @ net.weights[-1] + net.biases[-1][None]
 
     def slopes(function: Callable[..., jax.Array]) -> Any:
-        return jax.grad(lambda both: jnp.sum(function(*both) ** 2))((net, x))
+        return jax.jit(jax.grad(lambda both: jnp.sum(function(*both) ** 2)))((net, x))
 
     ours, theirs = slopes(lambda net, x: net(x, kept)), slopes(plainly)
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-5), ours, theirs)
@@ -436,8 +437,9 @@ def test_rounded_products_are_near_and_weights_keep_their_precision(precision: t
         assert outputs.dtype == jnp.float32
         return jnp.sum(outputs**2)
 
-    exact, slopes = jax.value_and_grad(value)(net, x)
-    near, rounded = jax.value_and_grad(value)(net, x.astype(precision))
+    both = jax.jit(jax.value_and_grad(value))
+    exact, slopes = both(net, x)
+    near, rounded = both(net, x.astype(precision))
     np.testing.assert_allclose(near, exact, rtol=4 * 2.0**-digits)
     for ours, theirs in zip(rounded.weights[:-1], slopes.weights[:-1], strict=True):
         assert ours.dtype == jnp.float32

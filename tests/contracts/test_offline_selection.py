@@ -26,7 +26,7 @@ def test_the_largest_lower_bound_above_cloning_is_taken():
 @pytest.fixture(scope="module")
 def runs():
     data = uniform_episodes(random_tables(2, horizon=3).momdp(), 300, 0)
-    config = TINY.adapted({"trainer.report": 0.2, "extraction.steps": 200, "dual.steps": 200})
+    config = TINY.adapted({"trainer.report": 0.2})
     return [tiny_run(data=data, config=config, beta=beta) for beta in (1e9, 0.05)], data
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from support.problems import random_tables
 
-from aetdice import Episode, Episodes, bsr, enumerate_space, estimate
+from aetdice import Episodes, bsr, enumerate_space, estimate
 from aetdice.estimation.acting import Augmented, DiscreteActing
 from aetdice.estimation.counted_model import CountedModel
 from aetdice.estimation.pooling import depends_on_time
@@ -28,15 +28,16 @@ class Mostly(DiscreteActing):
 
 def shifts(count: int, kind: str, share: float = 0.5, seed: int = 0) -> Episodes:
     """Shifts of two to six steps, or of six steps that bring more and more; or neither."""
-    rng, found = np.random.default_rng(seed), []
-    for _ in range(count):
-        steps = int(rng.integers(2, LONGEST + 1)) if kind == "ends" else LONGEST
-        actions = (rng.random(steps) < share).astype(int)
-        rewards = np.stack([actions + 1.0, 2.0 - actions], axis=1) + rng.integers(0, 3, (steps, 2))
-        rewards *= 1 + np.arange(steps)[:, None] if kind == "rewards" else 1
-        over = kind == "ends"
-        found.append(Episode(rng.integers(0, 3, (steps + 1, 1)), actions, rewards, over, not over))
-    return Episodes.from_list(found)
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(2, LONGEST + 1, count) if kind == "ends" else np.full(count, LONGEST)
+    steps, over = int(lengths.sum()), np.full(count, kind == "ends")
+    actions = (rng.random(steps) < share).astype(int)
+    rewards = np.stack([actions + 1.0, 2.0 - actions], axis=1) + rng.integers(0, 3, (steps, 2))
+    if kind == "rewards":
+        rewards *= 1 + np.concatenate([np.arange(length) for length in lengths])[:, None]
+    return Episodes(
+        rng.integers(0, 3, (steps + count, 1)), actions, rewards, lengths, over, ~over, ("a", "b")
+    )
 
 
 @pytest.mark.parametrize("kind", ["ends", "rewards"])

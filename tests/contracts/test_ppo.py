@@ -27,6 +27,11 @@ def agent_of(features=5, actions=2):
 # Advantages.
 
 
+@jax.jit
+def advantages(*columns):
+    return generalised_advantages(*columns, discount=0.9, trace=0.8)
+
+
 @given(st.integers(0, 2**31), st.integers(1, 12))
 def test_advantages_are_the_loop_s(seed, span):
     """Σ (γλ)^k δ over the steps of the same episode, written as two loops."""
@@ -34,9 +39,7 @@ def test_advantages_are_the_loop_s(seed, span):
     rewards, values, following = (rng.standard_normal((span, 2)).astype(np.float32) for _ in range(3))
     ended = rng.random(span) < 0.3
     terminated = ended & (rng.random(span) < 0.5)
-    found = generalised_advantages(
-        *map(jnp.asarray, (rewards, values, following, terminated, ended)), discount=0.9, trace=0.8
-    )
+    found = advantages(rewards, values, following, terminated, ended)
     for t in range(span):
         expected, weight = np.zeros(2), 1.0
         for k in range(t, span):
@@ -65,7 +68,7 @@ def test_advantage_follows_the_preference(objective):
     batch = batch_of(np.random.default_rng(0))
     pure = jnp.broadcast_to(jnp.eye(2, dtype=jnp.float32)[objective], batch.preferences.shape)
     agent, zeros, ones = agent_of(), jnp.zeros(3), jnp.ones(3)
-    sample = prepare(agent, batch._replace(preferences=pure), zeros, ones, SMALL)
+    sample = eqx.filter_jit(prepare)(agent, batch._replace(preferences=pure), zeros, ones, SMALL)
     values = jax.vmap(agent.critic)(sample.features)
     weights = np.where(np.arange(2) == objective, 1, SMALL.least_weight)
     weighted = np.asarray(sample.target - values) @ weights
@@ -77,13 +80,18 @@ def test_advantage_follows_the_preference(objective):
 # The loss.
 
 
+@eqx.filter_jit
+def slope(agent, sample):
+    return eqx.filter_grad(lambda a: loss(a, sample, SMALL)[0])(agent)
+
+
 @pytest.mark.parametrize("advantage", [-1.0, 2.0])
 def test_a_step_down_the_loss_moves_the_odds_with_the_advantage(advantage):
     agent = agent_of()
     features, action = jnp.linspace(-1, 1, 5), jnp.array([0.3, -0.8])
     before = agent.log_probability(features, action)
     sample = Sample(features, action, before, jnp.array(advantage), agent.critic(features))
-    gradient = eqx.filter_grad(lambda a: loss(a, sample, SMALL)[0])(agent)
+    gradient = slope(agent, sample)
     after = eqx.apply_updates(agent, jax.tree.map(lambda g: -1e-3 * g, gradient))
     assert np.sign(after.log_probability(features, action) - before) == np.sign(advantage)
     assert all(not np.any(leaf) for leaf in jax.tree.leaves(gradient.critic))  # the value was right
@@ -100,7 +108,7 @@ def test_value_steps_towards_its_target():
     agent = agent_of()
     features, target = jnp.linspace(-1, 1, 5), jnp.array([3.0, -2.0])
     sample = Sample(features, jnp.zeros(2), jnp.array(0.0), jnp.array(0.0), target)
-    gradient = eqx.filter_grad(lambda a: loss(a, sample, SMALL)[0])(agent)
+    gradient = slope(agent, sample)
     after = eqx.apply_updates(agent, jax.tree.map(lambda g: -1e-2 * g, gradient))
     gap = [np.abs(np.asarray(a.critic(features) - target)) for a in (agent, after)]
     assert np.all(gap[1] < gap[0])

@@ -39,6 +39,7 @@ from aetdice.learning.choice import (
 from aetdice.learning.extraction import behaviour_shares, sample_weights_for
 from aetdice.learning.inputs import encoder_for, onto_device
 from aetdice.learning.setup import algorithm_for, set_up
+from aetdice.learning.source import weigh
 from aetdice.learning.stitching import join_at_random, stitch
 
 SMALL = {"size": 5, "origins": ((0, 0), (4, 4)), "destinations": ((0, 2), (4, 2)), "start": (2, 2)}
@@ -283,7 +284,7 @@ def test_joined_episodes_can_be_left_out():
     def weighed(device, joins):
         hyper = algorithm.hyper(esr(), 1e-3, sample_size=0.03, joins=joins)
         start = algorithm.init(encoder, hyper, device, jax.random.key(0))
-        return algorithm.weigh(algorithm.finish(start, hyper, device), hyper, device)
+        return weigh(algorithm, algorithm.finish(start, hyper, device), hyper, device)
 
     device = onto_device(joined, 24, algorithm, recorded=data.steps)
     found = {joins: weighed(device, joins) for joins in (0.0, 1.0)}

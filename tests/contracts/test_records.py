@@ -2,6 +2,7 @@
 
 import json
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -37,6 +38,7 @@ def back(objective: Objective) -> Objective:
     return objective_from(json.loads(json.dumps(objective_record(objective), allow_nan=False)))
 
 
+@eqx.filter_jit
 def value_and_gradient(objective: Objective, returns):
     return jax.value_and_grad(objective)(returns)
 

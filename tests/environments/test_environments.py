@@ -104,8 +104,8 @@ def test_reward_space_contains_rewards_that_do_not_round_evenly():
 def test_reward_bounds_are_attained(name):
     """Every bound is the reward of some step, so the reward space is as small as it can be."""
     environment = ENVIRONMENTS[name]()
-    states, actions = jnp.arange(environment.states), jnp.arange(environment.actions)
-    step = jax.vmap(jax.vmap(environment.transition, (None, 0)), (0, None))
+    states, actions = np.arange(environment.states), np.arange(environment.actions)
+    step = jax.jit(jax.vmap(jax.vmap(environment.transition, (None, 0)), (0, None)))
     rewards = np.asarray(step(states, actions)[1]).reshape(-1, len(environment.objectives))
     low, high = environment.reward_bounds
     np.testing.assert_allclose(rewards.min(axis=0), low, rtol=1e-6)
@@ -247,6 +247,6 @@ def test_scan_plays_the_same_episode_as_gymnasium(name, environment):
 @pytest.mark.parametrize("name", FINITE)
 def test_every_state_has_its_own_observation_inside_the_sizes(name):
     environment = ENVIRONMENTS[name]()
-    observations = np.asarray(jax.vmap(environment.observe)(jnp.arange(environment.states)))
+    observations = np.asarray(jax.jit(jax.vmap(environment.observe))(np.arange(environment.states)))
     assert len(np.unique(observations, axis=0)) == environment.states
     assert np.all((observations >= 0) & (observations < environment.observation_sizes))

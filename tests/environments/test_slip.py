@@ -54,7 +54,7 @@ def test_a_move_goes_another_way_as_often_as_is_said_and_nothing_else_fails():
 def test_steps_follow_the_probabilities(action):
     tables, middle = SMALL.tables(), SMALL.state_of(1, 1, 0)
     keys = jax.random.split(jax.random.key(action), 4000)
-    after, _, _ = jax.vmap(SMALL.step, (0, None, None))(keys, jnp.asarray(middle), jnp.asarray(action))
+    after, _, _ = jax.jit(jax.vmap(SMALL.step, (0, None, None)))(keys, middle, action)
     share = np.bincount(np.asarray(after), minlength=SMALL.states) / len(keys)
     expected = np.bincount(
         tables.next_state[middle, action], tables.probability[middle, action], minlength=SMALL.states
@@ -70,10 +70,11 @@ def test_without_slip_there_is_one_outcome_and_the_key_does_not_matter(env):
     tables = env.tables()
     assert tables.probability.shape == (env.states, env.actions, 1)
     assert np.all(tables.probability == 1)
-    states, actions = map(jnp.ravel, jnp.meshgrid(jnp.arange(env.states), jnp.arange(env.actions)))
+    states, actions = map(np.ravel, np.meshgrid(np.arange(env.states), np.arange(env.actions)))
+    step, transition = jax.jit(jax.vmap(env.step, (None, 0, 0))), jax.jit(jax.vmap(env.transition))
     for key in map(jax.random.key, range(2)):
-        found = jax.vmap(env.step, (None, 0, 0))(key, states, actions)
-        jax.tree.map(np.testing.assert_array_equal, found, jax.vmap(env.transition)(states, actions))
+        found = step(key, states, actions)
+        jax.tree.map(np.testing.assert_array_equal, found, transition(states, actions))
 
 
 @pytest.fixture(scope="module")
@@ -127,8 +128,8 @@ def test_a_force_is_another_action_s_as_often_as_is_said(slip):
     maze, action = PointMaze("/".join(FIELD.rows), slip=slip), 7
     keys = jax.random.split(jax.random.key(0), 6000)
     start = jnp.zeros(4)
-    states, _, _ = jax.vmap(maze.step, (0, None, None))(keys, start, jnp.asarray(action))
-    pushed = jax.vmap(maze.push, (None, 0))(start, jnp.asarray(maze.forces, float))
+    states, _, _ = jax.jit(jax.vmap(maze.step, (0, None, None)))(keys, start, action)
+    pushed = jax.jit(jax.vmap(maze.push, (None, 0)))(start, jnp.asarray(maze.forces, float))
     off = np.abs(np.asarray(states)[:, None] - np.asarray(pushed)[None]).sum(axis=2)
     share = np.bincount(off.argmin(axis=1), minlength=maze.actions) / len(keys)
     expected = np.full(maze.actions, slip / maze.actions) + (1 - slip) * np.eye(maze.actions)[action]

@@ -90,10 +90,10 @@ def test_group_0_counts_double_by_default_whatever_the_number_of_groups():
     ids=["default", "one-cell-trip", "crossed-trips"],
 )
 def test_every_state_and_action_follows_the_rules_in_plain_python(taxi):
-    states = jnp.arange(taxi.states)
-    observations = np.asarray(jax.vmap(taxi.observe)(states)).tolist()
-    transition = jax.vmap(jax.vmap(taxi.transition, (None, 0)), (0, None))
-    after, reward, terminated = map(np.asarray, transition(states, jnp.arange(6)))
+    states = np.arange(taxi.states)
+    observations = np.asarray(jax.jit(jax.vmap(taxi.observe))(states)).tolist()
+    transition = jax.jit(jax.vmap(jax.vmap(taxi.transition, (None, 0)), (0, None)))
+    after, reward, terminated = map(np.asarray, transition(states, np.arange(6)))
     assert not terminated.any()
     for state, action in itertools.product(range(taxi.states), range(6)):
         cab, gain = drive(taxi, tuple(observations[state]), action)

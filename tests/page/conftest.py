@@ -1,4 +1,4 @@
-"""Two tiny runs, their pages, and one browser for all tests of this folder."""
+"""Two tiny runs, their pages, and one browser per file of this folder."""
 
 import dataclasses
 import shutil

@@ -187,8 +187,8 @@ def to_device(
         frame=_compact(frame),
         time=_compact(transitions.time),
         action=_compact(transitions.actions),
-        terminated=jnp.asarray(transitions.terminated),
-        bootstraps=jnp.asarray(transitions.bootstraps),
+        terminated=jax.device_put(transitions.terminated),
+        bootstraps=jax.device_put(transitions.bootstraps),
         weight=_compact(transitions.weights),
         successors=None if outcomes is None else _successors(outcomes, transitions.time, horizon),
     )
@@ -209,8 +209,8 @@ def _successors(outcomes: Outcomes, time: Int[np.ndarray, " steps"], horizon: in
     return Successors(
         observation=_compact(outcomes.observations),
         reward=_compact(outcomes.rewards),
-        terminated=jnp.asarray(outcomes.ends),
-        follows=jnp.asarray(follows),
+        terminated=jax.device_put(outcomes.ends),
+        follows=jax.device_put(follows),
         probability=_compact(outcomes.probabilities),
     )
 

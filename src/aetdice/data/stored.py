@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Shaped
@@ -97,8 +98,8 @@ class StoredSteps:
             frame=_compact(2 * np.arange(len(rows))),
             time=_compact(time),
             action=_compact(gather(episodes.actions, rows)),
-            terminated=jnp.asarray(terminated),
-            bootstraps=jnp.asarray(~terminated & (time + 1 < self.horizon)),
+            terminated=jax.device_put(terminated),
+            bootstraps=jax.device_put(~terminated & (time + 1 < self.horizon)),
             weight=_compact(self.weights[time]),
         )
 
@@ -129,4 +130,4 @@ def bytes_of(episodes: Episodes) -> int:
 
 def _compact(values: Shaped[np.ndarray, "..."]) -> Array:
     integer = np.issubdtype(values.dtype, np.integer)
-    return jnp.asarray(np.ascontiguousarray(values, np.int32 if integer else np.float32))
+    return jax.device_put(np.ascontiguousarray(values, np.int32 if integer else np.float32))

@@ -5,7 +5,6 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Shaped
 from scipy.special import logsumexp
@@ -186,7 +185,7 @@ def _blocks(
     short = -len(states.time) % size
     padded = [np.concatenate([c, np.repeat(c[:1], short, axis=0)]) for c in columns]
     firsts = range(0, len(padded[0]), size)
-    return [tuple(jnp.asarray(c[first : first + size]) for c in padded) for first in firsts]
+    return [jax.device_put(tuple(c[first : first + size] for c in padded)) for first in firsts]
 
 
 @eqx.filter_jit

@@ -6,7 +6,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 from numpy.typing import ArrayLike
@@ -110,8 +109,7 @@ class VectorPolicy:
         time: Int[np.ndarray, " n"],
         courses: Int[np.ndarray, " n"] | None,
     ) -> Shaped[np.ndarray, "n *a"]:
-        seen, earned, now = jnp.asarray(observations), jnp.asarray(accrued), jnp.asarray(time)
-        on = None if courses is None else jnp.asarray(courses)
+        seen, earned, now, on = jax.device_put((observations, accrued, time, courses))
         return np.asarray(sample_actions(self._network, seen, earned, now, self._next(), self._greedy, on))
 
     def _draw(self, count: int) -> Int[np.ndarray, " n"]:

@@ -231,8 +231,8 @@ def _rebuild(arrays: dict[str, Shaped[np.ndarray, "..."]], description: dict[str
     else:
         head = GaussianMixture(arrays["low"], arrays["high"], **description["head"])
     layers = description["layers"]
-    weights = tuple(jnp.asarray(arrays[f"net{i}"]) for i in range(layers))
-    biases = tuple(jnp.asarray(arrays[f"net{i}"]) for i in range(layers, 2 * layers))
+    weights = tuple(jax.device_put(arrays[f"net{i}"]) for i in range(layers))
+    biases = tuple(jax.device_put(arrays[f"net{i}"]) for i in range(layers, 2 * layers))
     sizes = (*(w.shape[0] for w in weights), weights[-1].shape[1])
     courses = arrays.get("courses", np.ones(1, np.float32))
     if courses.ndim != 1 or not courses.size or not np.all(courses >= 0) or not 0 < courses.sum() < np.inf:

@@ -155,7 +155,7 @@ def sample_returns_of(
     found: dict[int, Float[np.ndarray, "episodes m"]] = {}
     for group in alike.values():
         networks = [policies[index].network for index in group]
-        together = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves)), *networks)
+        together = jax.tree.map(lambda *leaves: jax.device_put(np.stack(leaves)), *networks)
         returns = np.asarray(_rollouts(together, env, episodes, jax.random.key(seed)))
         found |= dict(zip(group, returns, strict=True))
     return [found[index] for index in range(len(policies))]

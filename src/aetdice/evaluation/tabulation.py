@@ -2,7 +2,6 @@
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Shaped
 
@@ -16,8 +15,8 @@ def tabulated(network: PolicyNetwork, space: AugmentedSpace) -> TabularPolicy:
     states = space.momdp.observations[np.concatenate([layer.state[layer.live] for layer in layers])]
     accrued = np.concatenate([layer.accrued[layer.live] for layer in layers]).astype(np.float32)
     sizes = [layer.live.size for layer in layers]
-    time = jnp.asarray(np.repeat(np.arange(len(sizes)), sizes))
-    outputs = np.asarray(_outputs(network, jnp.asarray(states), jnp.asarray(accrued), time), float)
+    rows = jax.device_put((states, accrued, np.repeat(np.arange(len(sizes)), sizes)))
+    outputs = np.asarray(_outputs(network, *rows), float)
     weights = np.exp(outputs - outputs.max(axis=1, keepdims=True))
     return TabularPolicy(space, np.split(weights / weights.sum(axis=1, keepdims=True), np.cumsum(sizes)[:-1]))
 

@@ -75,8 +75,8 @@ class TimedDifferences(Differences):
         size = block_size(self.steps)
         self.shape = (-(-self.steps // size), size)
         with jax.enable_x64(True):
-            self.times_of = tuple(jnp.asarray(self._padded(t)) for t in (now, then))
-            self.follows = jnp.asarray(self._padded(follows))
+            self.times_of = tuple(jax.device_put(self._padded(t)) for t in (now, then))
+            self.follows = jax.device_put(self._padded(follows))
             self.blocks = _differences(here, there, self.follows)
 
     def times(self, parameters: Float[np.ndarray, " p"]) -> Float[np.ndarray, " steps"]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt32
@@ -48,9 +49,9 @@ def sample_weights_for(
     if extraction.early_oversampling:
         share = oversample_early(share, np.asarray(data.steps.time), extraction.early_oversampling)
     if not config.ablation.weighted_loss:
-        return SampleWeights(jnp.asarray(cumulative_shares(share)), None, shown)
+        return SampleWeights(jax.device_put(cumulative_shares(share)), None, shown)
     relative = jnp.asarray(share / np.maximum(behaviour, 1e-300), jnp.float32)
-    return SampleWeights(jnp.asarray(cumulative_shares(behaviour)), relative, shown)
+    return SampleWeights(jax.device_put(cumulative_shares(behaviour)), relative, shown)
 
 
 def _courses(

@@ -56,13 +56,13 @@ def _shifted(episodes: Episodes) -> list[Finding]:
     features = {shift: _features(episodes, rows + shift, frames + shift) for shift in (-1, 0, 1)}
     if len(rows) < 10 * features[0].shape[1]:
         return []
-    found = []
+    rewards, found = episodes.rewards[rows], []
+    unexplained = {shift: _unexplained(each, rewards) for shift, each in features.items()}
     for index, name in enumerate(episodes.objectives):
-        target = episodes.rewards[rows, index]
-        total = float(np.var(target))
+        total = float(np.var(rewards[:, index]))
         if total <= 1e-12:
             continue
-        left = {shift: _unexplained(each, target) / total for shift, each in features.items()}
+        left = {shift: float(each[index]) / total for shift, each in unexplained.items()}
         for shift, words in (
             (-1, "before: it stands one row too late"),
             (1, "after: it stands one row too early"),
@@ -109,10 +109,12 @@ def _one_hot(values: Float[np.ndarray, " k"] | Int[np.ndarray, " k"], most: int)
     return ((values - values.mean()) / spread).astype(np.float64)[:, None]
 
 
-def _unexplained(features: Float[np.ndarray, "k f"], target: Float[np.ndarray, " k"]) -> float:
-    gram = features.T @ features + 1e-9 * len(target) * np.eye(features.shape[1])
-    weights = np.linalg.solve(gram, features.T @ target)
-    return float(np.mean((target - features @ weights) ** 2))
+def _unexplained(
+    features: Float[np.ndarray, "k f"], rewards: Float[np.ndarray, "k m"]
+) -> Float[np.ndarray, " m"]:
+    gram = features.T @ features + 1e-9 * len(rewards) * np.eye(features.shape[1])
+    weights = np.linalg.solve(gram, features.T @ rewards)
+    return np.mean((rewards - features @ weights) ** 2, axis=0)
 
 
 def _by_length(episodes: Episodes) -> list[Finding]:
