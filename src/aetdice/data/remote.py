@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from aetdice.data.cache import kept, make_kept
+from aetdice.data.cache import make_kept
 from aetdice.data.store import ARRAYS, MANIFEST
 from aetdice.data.urls import WEB, WRAPPERS, shown, suffix_of, without_secrets
 from aetdice.errors import InputError
@@ -109,12 +109,6 @@ class Remote:
                 finally:
                     shutil.rmtree(partial, ignore_errors=True)
         return target
-
-    def forget(self) -> None:
-        """Delete the copies of the files."""
-        for file in self.files:
-            if file.mark is not None and (folder := kept("files", self._key(file.name, file.mark))):
-                shutil.rmtree(folder, ignore_errors=True)
 
     def identity(self) -> list[Any] | None:
         """What tells these files from others; None where one of them may change unseen."""
