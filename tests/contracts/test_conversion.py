@@ -365,6 +365,34 @@ def test_large_tables_become_stores_of_the_cache_once(tmp_path, small_memory, mo
     assert load_dataset(tmp_path / "log.csv", columns=COLUMNS).sha256 == wanted.sha256
 
 
+def test_a_table_that_changes_while_it_is_converted_is_refused(tmp_path, small_memory, monkeypatch, cache):
+    path, plan_of = tmp_path / "log.parquet", loading.plan_of
+    parquet.write_table(pa.table(log_columns()), path)
+
+    def change(*arguments):
+        plan = plan_of(*arguments)
+        parquet.write_table(pa.table(log_columns(seed=1)), tmp_path / "new")
+        os.replace(tmp_path / "new", path)
+        return plan
+
+    with monkeypatch.context() as busy:
+        busy.setattr(loading, "plan_of", change)
+        with pytest.raises(InputError, match=r"log\.parquet has changed while it was read"):
+            load_dataset(path, columns=COLUMNS)
+    assert not list(cache.rglob("*.npy"))
+    assert load_dataset(path, columns=COLUMNS).sha256 == log_episodes(seed=1).sha256
+
+
+def test_a_changed_file_of_the_same_size_and_time_is_another(tmp_path, small_memory):
+    path = tmp_path / "log.csv"
+    path.write_text("episode,obs,action,reward\n" + "0,0.5,1,1\n" * 100)
+    before, facts = load_dataset(path), os.stat(path)
+    with path.open("r+") as file:
+        file.write(path.read_text().replace("0.5", "0.7"))
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert load_dataset(path).sha256 != before.sha256
+
+
 def test_without_a_cache_large_tables_are_loaded_and_that_is_said(tmp_path, small_memory, monkeypatch):
     monkeypatch.setenv("AETDICE_CACHE", "off")
     csv.write_csv(pa.table(log_columns()), tmp_path / "log.csv")

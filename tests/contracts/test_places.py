@@ -97,6 +97,20 @@ def test_parts_that_do_not_fit_are_refused(files, message, tmp_path):
         load_dataset(tmp_path / "log")
 
 
+def test_a_part_that_is_a_link_to_nothing_is_missed(tmp_path):
+    folder = write_parts(tmp_path / "log", "parquet")
+    (folder / "part-12.parquet").symlink_to("not-fetched")
+    for data in (folder, str(folder / "part-*.parquet")):
+        with pytest.raises(InputError, match=r"there is no file .*part-12\.parquet, or it is a link"):
+            load_dataset(data, columns=COLUMNS)
+
+
+def test_a_file_that_a_pattern_fits_twice_is_read_once(tmp_path):
+    write_parts(tmp_path / "log", "parquet")
+    found = load_dataset(str(tmp_path / "**" / "**" / "part-*.parquet"), columns=COLUMNS)
+    assert found.sha256 == log_episodes().sha256
+
+
 def test_messages_name_the_part_and_its_line(tmp_path):
     folder = write_parts(tmp_path / "log", "csv")
     lines = (folder / "part-10.csv").read_text().splitlines()
