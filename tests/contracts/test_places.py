@@ -244,6 +244,20 @@ def test_web_servers_are_read_without_ranges(served):
         load_dataset(f"{url}/none.csv")
 
 
+@pytest.mark.parametrize("status", [403, 500])
+def test_servers_that_refuse_are_not_said_to_have_no_file(status, served, monkeypatch):
+    _, url = served
+    monkeypatch.setattr(Quiet, "send_head", lambda self: self.send_error(status))
+    with pytest.raises(InputError, match=rf"log\.csv cannot be read: ClientResponseError: {status}"):
+        load_dataset(f"{url}/log.csv?token=secret")
+
+
+def test_servers_that_are_not_there_are_not_said_to_have_no_file():
+    pytest.importorskip("aiohttp")
+    with pytest.raises(InputError, match=r"log\.csv cannot be read: ClientConnectorError: Cannot connect"):
+        load_dataset("http://127.0.0.1:9/log.csv")
+
+
 def test_listed_names_lead_nowhere_else(served, cache):
     folder, url = served
     (folder / "log").mkdir()

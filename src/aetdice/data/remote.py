@@ -219,7 +219,11 @@ class Remote:
             yield
         except InputError:
             raise
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            # To fsspec a web server that refuses, or is not reached, has not found the file.
+            cause = error.__cause__ if self.url.partition("://")[0].lower() in WEB else None
+            if isinstance(cause, Exception) and getattr(cause, "status", None) != 404:
+                raise self._complaint(cause) from None
             raise InputError(f"there is no file {self.name}") from None
         except Exception as error:  # of whatever package the protocol needs
             raise self._complaint(error) from None
