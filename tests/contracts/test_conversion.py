@@ -413,6 +413,20 @@ def test_large_tables_at_a_url_are_fetched_once(tmp_path, small_memory, monkeypa
     assert load_dataset("memory://large/log.csv", columns=COLUMNS, ends="recording").ends == "recording"
 
 
+def test_addresses_that_are_shown_alike_have_stores_of_their_own(tmp_path, small_memory, monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    monkeypatch.setattr(
+        type(memory), "info", lambda self, path, **_: {"name": path, "type": "file", "size": None, "etag": 1}
+    )
+    for seed, name in enumerate("ab"):
+        csv.write_csv(pa.table(log_columns(seed=seed)), tmp_path / "log.csv")
+        memory.pipe(f"/export.csv?table={name}", (tmp_path / "log.csv").read_bytes())
+    for seed, name in enumerate("ab"):
+        found = load_dataset(f"memory://export.csv?table={name}", columns=COLUMNS)
+        assert found.sha256 == log_episodes(seed=seed).sha256
+
+
 PEAK = """
 import sys
 from aetdice.cli import main

@@ -44,7 +44,8 @@ class RemoteFile(NamedTuple):
     """Its URL without secrets."""
     size: int | None
     mark: str | None
-    """What changes with the content; None where nothing tells."""
+    """What changes with the address, of which secrets are hashed, and with the content; None where nothing
+    tells."""
 
     @property
     def suffix(self) -> str:
@@ -169,7 +170,9 @@ class Remote:
         said = {key.lower(): value for key, value in info.items()}
         marks = [f"{key}={said[key]}" for key in MARKS if said.get(key)]
         name = shown(self.system.unstrip_protocol(path))
-        return RemoteFile(path, name, size, f"{size};{';'.join(marks)}" if marks else None)
+        # A mark tells the contents of one address apart, not those of addresses that are shown alike.
+        address = hashlib.sha256(path.encode()).hexdigest()
+        return RemoteFile(path, name, size, f"{address};{size};{';'.join(marks)}" if marks else None)
 
     # Fetching.
 
