@@ -201,6 +201,29 @@ def test_a_copy_that_is_cut_off_is_not_kept_and_not_tried_twice(memory, monkeypa
     assert load_dataset("memory://log.csv").steps == 1
 
 
+@pytest.mark.parametrize("name", ["csv", "store"])
+def test_what_a_killed_process_left_of_a_copy_is_deleted(name, memory, tmp_path, monkeypatch, cache):
+    FORMATS[name].write(tmp_path / f"log.{name}", log_episodes())
+    if name == "store":
+        put(memory, tmp_path / "log.store", "/log.store")
+    else:
+        memory.pipe("/log.csv", (tmp_path / "log.csv").read_bytes())
+
+    def die(self, path, target, **_):
+        Path(target).write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as cut:
+        cut.setattr(type(memory), "get_file", die)
+        cut.setattr(Path, "unlink", lambda *_, **__: None)
+        cut.setattr("shutil.rmtree", lambda *_, **__: None)
+        with pytest.raises(KeyboardInterrupt):
+            load_dataset(f"memory://log.{name}")
+    assert any(path.is_file() and path.read_bytes() == b"half" for path in cache.rglob("*"))
+    assert load_dataset(f"memory://log.{name}").steps == log_episodes().steps
+    assert not any(path.is_file() and path.read_bytes() == b"half" for path in cache.rglob("*"))
+
+
 def test_a_url_takes_what_it_needs(monkeypatch):
     pytest.importorskip("fsspec")
     with pytest.raises(InputError, match=r"s3:// needs another package: .*s3fs"):

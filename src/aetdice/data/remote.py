@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -31,6 +32,7 @@ MARKS = (
     "version_id", "lastmodified", "last-modified", "last_modified", "updated", "mtime", "modified", "created",
 )  # fmt: skip
 """What file systems call that by which a file's content is told from another's."""
+LOCK = ".lock"
 SUFFIX = re.compile(r"\.[a-z0-9]{1,8}")
 STORE = (MANIFEST, *(f"{name}.npy" for name in ARRAYS))
 
@@ -64,7 +66,6 @@ class Remote:
             )
         self.url, self.name = url, shown(url)
         self.system, self.path = self._open()
-        self.temporary: Path | None = None
         with self._speaking():
             self.system.invalidate_cache()
             self.files, self.folder = self._find()
@@ -99,16 +100,17 @@ class Remote:
         marks = [files[name].mark for name in STORE]
         base = self._folder(None if None in marks else self._key(self.name, marks))
         target = base / "store"
-        with alone(base / ".lock"):
+        with alone(base / LOCK):
             if not target.exists():
-                partial = Path(tempfile.mkdtemp(dir=base))
+                _clear(base)
+                unfinished = Path(tempfile.mkdtemp(prefix=".", dir=base))
                 try:
                     for done, name in enumerate(STORE, start=1):
-                        self._copy(files[name], partial / name)
+                        write_whole(unfinished / name, partial(self._copy, files[name]))
                         tell("fetching", done, len(STORE))
-                    os.rename(partial, target)
+                    os.rename(unfinished, target)
                 finally:
-                    shutil.rmtree(partial, ignore_errors=True)
+                    shutil.rmtree(unfinished, ignore_errors=True)
         return target
 
     def identity(self) -> list[Any] | None:
@@ -179,9 +181,10 @@ class Remote:
     def _fetched(self, file: RemoteFile) -> Path:
         base = self._folder(None if file.mark is None else self._key(file.name, file.mark))
         target = base / f"{hashlib.sha256(file.path.encode()).hexdigest()[:12]}{file.suffix}"
-        with alone(base / ".lock"):
+        with alone(base / LOCK):
             if not target.exists():
-                write_whole(target, lambda partial: self._copy(file, partial))
+                _clear(base)
+                write_whole(target, partial(self._copy, file))
         return target
 
     def _copy(self, file: RemoteFile, target: Path) -> None:
@@ -206,12 +209,10 @@ class Remote:
     def _folder(self, key: str | None) -> Path:
         """Where something with this key is kept; without one, for as long as this object lives."""
         folder = None if key is None else make_kept("files", key)
-        if folder is not None:
-            return folder
-        if self.temporary is None:
-            self.temporary = Path(tempfile.mkdtemp(prefix="aetdice-"))
-            weakref.finalize(self, shutil.rmtree, self.temporary, ignore_errors=True)
-        return self.temporary
+        if folder is None:
+            folder = Path(tempfile.mkdtemp(prefix="aetdice-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return folder
 
     # Speaking.
 
@@ -236,6 +237,15 @@ class Remote:
         return InputError(
             f"{self.name} cannot be read: {type(error).__name__}{f': {words}' if words else ''}"
         )
+
+
+def _clear(folder: Path) -> None:
+    """Delete what a process that was killed has left; the lock is held."""
+    for left in folder.glob(".*"):
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        elif left.name != LOCK:
+            left.unlink(missing_ok=True)
 
 
 def _options(protocol: str) -> dict[str, Any]:
