@@ -230,7 +230,7 @@ def test_a_url_takes_what_it_needs(monkeypatch):
         load_dataset("s3://bucket/log.csv")
     with pytest.raises(InputError, match="nothing://x cannot be read: ValueError: Protocol not known"):
         load_dataset("nothing://x")
-    for url in ("simplecache::memory://log.csv", "filecache://log.csv", "reference://log.csv"):
+    for url in ("simplecache::memory://log.csv", "filecache://log.csv", "zip://log.csv", "reference://x"):
         with pytest.raises(InputError, match="wraps or chains file systems"):
             load_dataset(url)
     monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
@@ -315,6 +315,7 @@ def test_listed_names_lead_nowhere_else(served, cache):
         ("sftp://me@host/log.csv", "sftp://me@host/log.csv"),
         ("sftp://me:pw@host/log.csv", "sftp://host/log.csv"),
         ("abfs://box@account/log.csv?sig=secret", "abfs://box@account/log.csv"),
+        ("github://owner:repository@main/log.csv", "github://owner:repository@main/log.csv"),
         ("memory:///log.csv", "memory:///log.csv"),
         ("s3://bucket/log-?.csv", "s3://bucket/log-?.csv"),
         ("simplecache::https://me:pw@host/log.csv", "simplecache::https://host/log.csv"),
