@@ -84,7 +84,8 @@ def test_columns_that_change_their_type_between_parts_are_what_all_of_them_are(t
         ),
         ({"a.csv": "x,y\n1,2\n", "b.parquet": ""}, r"b\.parquet is parquet, but .*a\.csv csv"),
         ({"a.csv": "x,y\n1,2\n", "b.csv.gz": ""}, r"b\.csv\.gz is compressed"),
-        ({"notes.txt": "x"}, "is of no known format"),
+        ({"notes.txt": "x"}, "holds no table: none of its files ends in"),
+        ({"a.csv.gz": ""}, r"a\.csv\.gz is compressed"),
         ({"a.csv": "x,y\n1,2\n", "b.csv": "x,y\n1\n"}, r"b\.csv, line 2: not a table"),
         ({"a.csv": "x,x\n1,2\n", "b.csv": "x,x\n1,2\n"}, "two columns are called 'x'"),
     ],
@@ -95,6 +96,12 @@ def test_parts_that_do_not_fit_are_refused(files, message, tmp_path):
         (tmp_path / "log" / name).write_text(text)
     with pytest.raises(InputError, match=message):
         load_dataset(tmp_path / "log")
+
+
+def test_a_folder_that_is_called_like_a_table_may_hold_none(tmp_path):
+    (tmp_path / "log.parquet" / "day=1").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"log\.parquet holds no table: none of its files ends in"):
+        load_dataset(tmp_path / "log.parquet")
 
 
 def test_a_part_that_is_a_link_to_nothing_is_missed(tmp_path):
@@ -163,6 +170,12 @@ def test_whole_arrays_may_be_at_a_url(name, memory, tmp_path):
         memory.pipe("/bucket/log.npz", (tmp_path / "log.npz").read_bytes())
     for _ in range(2):
         assert load_dataset(f"memory://bucket/log{'' if name == 'store' else '.npz'}").sha256 == log.sha256
+
+
+def test_files_may_be_called_like_patterns(memory):
+    for name in ("a[1].csv", "b.csv?versionId=c1"):
+        memory.pipe(f"/logs/{name}", b"episode,obs,action,reward\n0,1,2,3\n")
+        assert load_dataset(f"memory://logs/{name}").steps == 1
 
 
 def test_what_has_changed_is_fetched_again(memory, tmp_path):

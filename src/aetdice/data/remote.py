@@ -139,7 +139,9 @@ class Remote:
         """The files, and whether they are those of a folder."""
         web = self.url.partition("://")[0].lower() in WEB
         name = self.name.partition("?")[0] if web else self.path
-        if re.search(r"[*\[]" if web else r"[*?\[]", name):
+        pattern = re.search(r"[*\[]" if web else r"[*?\[]", name)
+        # As on this machine, a file may be called so; s3://…?versionId=… is one.
+        if pattern and ("*" in name or not self.system.isfile(self.path)):
             return self._files(self.system.glob(self.path), None), False
         if web:
             folder = name.endswith("/")

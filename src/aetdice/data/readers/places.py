@@ -146,8 +146,7 @@ def _has_parts(folder: Path, format: str | None) -> bool:
     """Whether a folder is a table in parts, and not of a format that is one itself."""
     if format is not None:
         return isinstance(FORMATS.get(format), TableFile)
-    known = any(each.recognises(folder) for each in FORMATS.values())
-    return not known and any(each.suffix.lower() in IN_FOLDERS for each in folder.iterdir())
+    return not any(each.recognises(folder) for each in FORMATS.values())
 
 
 def _tables_in(folder: str, names: Sequence[str]) -> list[str]:
