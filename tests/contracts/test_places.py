@@ -4,6 +4,7 @@ import functools
 import http.server
 import json
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -249,6 +250,27 @@ def test_a_url_takes_what_it_needs(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
     with pytest.raises(InputError, match=r"pip install 'aetdice\[remote\]'"):
         load_dataset("memory://log.csv")
+
+
+def test_an_interruption_does_not_wait_for_the_files_that_are_coming(memory, monkeypatch):
+    for name in "ab":
+        memory.pipe(f"/logs/{name}.csv", b"episode,obs,action,reward\n0,1,2,3\n")
+    begun, pieces = threading.Event(), []
+
+    def fetch(self, path, target, callback, **_):
+        if path.endswith("a.csv"):
+            begun.wait(10)
+            raise KeyboardInterrupt
+        for _ in range(1000):
+            pieces.append(path)
+            begun.set()
+            callback.relative_update(1)
+            time.sleep(0.01)
+
+    monkeypatch.setattr(type(memory), "get_file", fetch)
+    with pytest.raises(KeyboardInterrupt):
+        load_dataset("memory://logs")
+    assert 0 < len(pieces) < 500
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):

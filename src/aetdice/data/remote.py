@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -66,6 +67,7 @@ class Remote:
             )
         self.url, self.name = url, shown(url)
         self.system, self.path = self._open()
+        self.stopped = Event()
         with self._speaking():
             self.system.invalidate_cache()
             self.files, self.folder = self._find()
@@ -88,6 +90,7 @@ class Remote:
                     each.result()
                     tell("fetching", done, len(coming))
             except BaseException:
+                self.stopped.set()
                 threads.shutdown(cancel_futures=True)
                 raise
         return [each.result() for each in coming]
@@ -198,12 +201,22 @@ class Remote:
                 f"{target.parent}: make room, or set AETDICE_CACHE to another folder"
             )
         with self._speaking():
-            self.system.get_file(file.path, str(target))
+            self.system.get_file(file.path, str(target), callback=self._callback())
         if file.size is not None and target.stat().st_size != file.size:
             raise InputError(
                 f"{file.name} came with {target.stat().st_size:,} bytes instead of {file.size:,}: it has "
                 "changed meanwhile, or was cut off; try again"
             )
+
+    def _callback(self) -> Any:
+        """What is called with every piece of a file: an interrupted program does not wait for the others."""
+        from fsspec import Callback
+
+        def check(*_: Any, **__: Any) -> None:
+            if self.stopped.is_set():
+                raise InputError(f"{self.name} was not fetched to its end")
+
+        return Callback(hooks={"check": check})
 
     def _key(self, name: str, mark: Any) -> str:
         return json.dumps([urlsplit(self.name)[:2], name, mark])
