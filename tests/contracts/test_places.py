@@ -179,6 +179,15 @@ def test_files_may_be_called_like_patterns(memory):
         assert load_dataset(f"memory://logs/{name}").steps == 1
 
 
+def test_a_damaged_copy_of_a_store_is_made_again(memory, tmp_path, cache):
+    FORMATS["store"].write(tmp_path / "log.store", log_episodes())
+    put(memory, tmp_path / "log.store", "/log.store")
+    for _ in range(2):
+        assert load_dataset("memory://log.store").sha256 == log_episodes().sha256
+        (copy,) = cache.rglob("rewards.npy")
+        copy.write_bytes(b"")
+
+
 def test_what_has_changed_is_fetched_again(memory, tmp_path):
     for seed in (0, 1):
         csv.write_csv(pa.table(log_columns(seed=seed)), tmp_path / "log.csv")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from aetdice.data.cache import make_kept
-from aetdice.data.store import ARRAYS, MANIFEST
+from aetdice.data.store import ARRAYS, MANIFEST, load_episodes
 from aetdice.data.urls import WEB, WRAPPERS, shown, suffix_of, without_secrets
 from aetdice.errors import InputError
 from aetdice.files import write_whole
@@ -104,7 +104,8 @@ class Remote:
         base = self._folder(None if None in marks else self._key(self.name, marks))
         target = base / "store"
         with alone(base / LOCK):
-            if not target.exists():
+            if not _is_whole(target):
+                shutil.rmtree(target, ignore_errors=True)
                 _clear(base)
                 unfinished = Path(tempfile.mkdtemp(prefix=".", dir=base))
                 try:
@@ -252,6 +253,15 @@ class Remote:
         return InputError(
             f"{self.name} cannot be read: {type(error).__name__}{f': {words}' if words else ''}"
         )
+
+
+def _is_whole(store: Path) -> bool:
+    """Whether a store is there, as far as sizes tell: a damaged copy is made again."""
+    try:
+        load_episodes(store, verify=False)
+    except InputError:
+        return False
+    return True
 
 
 def _clear(folder: Path) -> None:
