@@ -365,6 +365,34 @@ def test_large_tables_become_stores_of_the_cache_once(tmp_path, small_memory, mo
     assert load_dataset(tmp_path / "log.csv", columns=COLUMNS).sha256 == wanted.sha256
 
 
+def test_a_table_that_changes_while_it_is_converted_is_refused(tmp_path, small_memory, monkeypatch, cache):
+    path, plan_of = tmp_path / "log.parquet", loading.plan_of
+    parquet.write_table(pa.table(log_columns()), path)
+
+    def change(*arguments):
+        plan = plan_of(*arguments)
+        parquet.write_table(pa.table(log_columns(seed=1)), tmp_path / "new")
+        os.replace(tmp_path / "new", path)
+        return plan
+
+    with monkeypatch.context() as busy:
+        busy.setattr(loading, "plan_of", change)
+        with pytest.raises(InputError, match=r"log\.parquet has changed while it was read"):
+            load_dataset(path, columns=COLUMNS)
+    assert not list(cache.rglob("*.npy"))
+    assert load_dataset(path, columns=COLUMNS).sha256 == log_episodes(seed=1).sha256
+
+
+def test_a_changed_file_of_the_same_size_and_time_is_another(tmp_path, small_memory):
+    path = tmp_path / "log.csv"
+    path.write_text("episode,obs,action,reward\n" + "0,0.5,1,1\n" * 100)
+    before, facts = load_dataset(path), os.stat(path)
+    with path.open("r+") as file:
+        file.write(path.read_text().replace("0.5", "0.7"))
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert load_dataset(path).sha256 != before.sha256
+
+
 def test_without_a_cache_large_tables_are_loaded_and_that_is_said(tmp_path, small_memory, monkeypatch):
     monkeypatch.setenv("AETDICE_CACHE", "off")
     csv.write_csv(pa.table(log_columns()), tmp_path / "log.csv")
@@ -373,14 +401,30 @@ def test_without_a_cache_large_tables_are_loaded_and_that_is_said(tmp_path, smal
     assert found.notes[-1].endswith("in memory: no cache folder to make a store in")
 
 
-def test_large_tables_at_a_url_are_fetched_once(tmp_path, small_memory, cache):
+def test_large_tables_at_a_url_are_fetched_once(tmp_path, small_memory, monkeypatch):
     fsspec = pytest.importorskip("fsspec")
     csv.write_csv(pa.table(log_columns()), tmp_path / "log.csv")
     memory = fsspec.filesystem("memory")
     memory.pipe("/large/log.csv", (tmp_path / "log.csv").read_bytes())
-    for _ in range(2):
-        assert load_dataset("memory://large/log.csv", columns=COLUMNS).sha256 == log_episodes().sha256
-    assert list((cache / "data" / "files").glob("*")) == []  # the store is kept, the copy is not
+    assert load_dataset("memory://large/log.csv", columns=COLUMNS).sha256 == log_episodes().sha256
+    monkeypatch.setattr(type(memory), "get_file", None)
+    assert load_dataset("memory://large/log.csv", columns=COLUMNS).sha256 == log_episodes().sha256
+    # Made into another store, from the copy, which another process may be reading just now.
+    assert load_dataset("memory://large/log.csv", columns=COLUMNS, ends="recording").ends == "recording"
+
+
+def test_addresses_that_are_shown_alike_have_stores_of_their_own(tmp_path, small_memory, monkeypatch):
+    fsspec = pytest.importorskip("fsspec")
+    memory = fsspec.filesystem("memory")
+    monkeypatch.setattr(
+        type(memory), "info", lambda self, path, **_: {"name": path, "type": "file", "size": None, "etag": 1}
+    )
+    for seed, name in enumerate("ab"):
+        csv.write_csv(pa.table(log_columns(seed=seed)), tmp_path / "log.csv")
+        memory.pipe(f"/export.csv?table={name}", (tmp_path / "log.csv").read_bytes())
+    for seed, name in enumerate("ab"):
+        found = load_dataset(f"memory://export.csv?table={name}", columns=COLUMNS)
+        assert found.sha256 == log_episodes(seed=seed).sha256
 
 
 PEAK = """

@@ -4,6 +4,7 @@ import functools
 import http.server
 import json
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +85,8 @@ def test_columns_that_change_their_type_between_parts_are_what_all_of_them_are(t
         ),
         ({"a.csv": "x,y\n1,2\n", "b.parquet": ""}, r"b\.parquet is parquet, but .*a\.csv csv"),
         ({"a.csv": "x,y\n1,2\n", "b.csv.gz": ""}, r"b\.csv\.gz is compressed"),
-        ({"notes.txt": "x"}, "is of no known format"),
+        ({"notes.txt": "x"}, "holds no table: none of its files ends in"),
+        ({"a.csv.gz": ""}, r"a\.csv\.gz is compressed"),
         ({"a.csv": "x,y\n1,2\n", "b.csv": "x,y\n1\n"}, r"b\.csv, line 2: not a table"),
         ({"a.csv": "x,x\n1,2\n", "b.csv": "x,x\n1,2\n"}, "two columns are called 'x'"),
     ],
@@ -95,6 +97,26 @@ def test_parts_that_do_not_fit_are_refused(files, message, tmp_path):
         (tmp_path / "log" / name).write_text(text)
     with pytest.raises(InputError, match=message):
         load_dataset(tmp_path / "log")
+
+
+def test_a_folder_that_is_called_like_a_table_may_hold_none(tmp_path):
+    (tmp_path / "log.parquet" / "day=1").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"log\.parquet holds no table: none of its files ends in"):
+        load_dataset(tmp_path / "log.parquet")
+
+
+def test_a_part_that_is_a_link_to_nothing_is_missed(tmp_path):
+    folder = write_parts(tmp_path / "log", "parquet")
+    (folder / "part-12.parquet").symlink_to("not-fetched")
+    for data in (folder, str(folder / "part-*.parquet")):
+        with pytest.raises(InputError, match=r"there is no file .*part-12\.parquet, or it is a link"):
+            load_dataset(data, columns=COLUMNS)
+
+
+def test_a_file_that_a_pattern_fits_twice_is_read_once(tmp_path):
+    write_parts(tmp_path / "log", "parquet")
+    found = load_dataset(str(tmp_path / "**" / "**" / "part-*.parquet"), columns=COLUMNS)
+    assert found.sha256 == log_episodes().sha256
 
 
 def test_messages_name_the_part_and_its_line(tmp_path):
@@ -151,6 +173,21 @@ def test_whole_arrays_may_be_at_a_url(name, memory, tmp_path):
         assert load_dataset(f"memory://bucket/log{'' if name == 'store' else '.npz'}").sha256 == log.sha256
 
 
+def test_files_may_be_called_like_patterns(memory):
+    for name in ("a[1].csv", "b.csv?versionId=c1"):
+        memory.pipe(f"/logs/{name}", b"episode,obs,action,reward\n0,1,2,3\n")
+        assert load_dataset(f"memory://logs/{name}").steps == 1
+
+
+def test_a_damaged_copy_of_a_store_is_made_again(memory, tmp_path, cache):
+    FORMATS["store"].write(tmp_path / "log.store", log_episodes())
+    put(memory, tmp_path / "log.store", "/log.store")
+    for _ in range(2):
+        assert load_dataset("memory://log.store").sha256 == log_episodes().sha256
+        (copy,) = cache.rglob("rewards.npy")
+        copy.write_bytes(b"")
+
+
 def test_what_has_changed_is_fetched_again(memory, tmp_path):
     for seed in (0, 1):
         csv.write_csv(pa.table(log_columns(seed=seed)), tmp_path / "log.csv")
@@ -187,18 +224,62 @@ def test_a_copy_that_is_cut_off_is_not_kept_and_not_tried_twice(memory, monkeypa
     assert load_dataset("memory://log.csv").steps == 1
 
 
+@pytest.mark.parametrize("name", ["csv", "store"])
+def test_what_a_killed_process_left_of_a_copy_is_deleted(name, memory, tmp_path, monkeypatch, cache):
+    FORMATS[name].write(tmp_path / f"log.{name}", log_episodes())
+    if name == "store":
+        put(memory, tmp_path / "log.store", "/log.store")
+    else:
+        memory.pipe("/log.csv", (tmp_path / "log.csv").read_bytes())
+
+    def die(self, path, target, **_):
+        Path(target).write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as cut:
+        cut.setattr(type(memory), "get_file", die)
+        cut.setattr(Path, "unlink", lambda *_, **__: None)
+        cut.setattr("shutil.rmtree", lambda *_, **__: None)
+        with pytest.raises(KeyboardInterrupt):
+            load_dataset(f"memory://log.{name}")
+    assert any(path.is_file() and path.read_bytes() == b"half" for path in cache.rglob("*"))
+    assert load_dataset(f"memory://log.{name}").steps == log_episodes().steps
+    assert not any(path.is_file() and path.read_bytes() == b"half" for path in cache.rglob("*"))
+
+
 def test_a_url_takes_what_it_needs(monkeypatch):
     pytest.importorskip("fsspec")
     with pytest.raises(InputError, match=r"s3:// needs another package: .*s3fs"):
         load_dataset("s3://bucket/log.csv")
     with pytest.raises(InputError, match="nothing://x cannot be read: ValueError: Protocol not known"):
         load_dataset("nothing://x")
-    for url in ("simplecache::memory://log.csv", "filecache://log.csv", "reference://log.csv"):
+    for url in ("simplecache::memory://log.csv", "filecache://log.csv", "zip://log.csv", "reference://x"):
         with pytest.raises(InputError, match="wraps or chains file systems"):
             load_dataset(url)
     monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
     with pytest.raises(InputError, match=r"pip install 'aetdice\[remote\]'"):
         load_dataset("memory://log.csv")
+
+
+def test_an_interruption_does_not_wait_for_the_files_that_are_coming(memory, monkeypatch):
+    for name in "ab":
+        memory.pipe(f"/logs/{name}.csv", b"episode,obs,action,reward\n0,1,2,3\n")
+    begun, pieces = threading.Event(), []
+
+    def fetch(self, path, target, callback, **_):
+        if path.endswith("a.csv"):
+            begun.wait(10)
+            raise KeyboardInterrupt
+        for _ in range(1000):
+            pieces.append(path)
+            begun.set()
+            callback.relative_update(1)
+            time.sleep(0.01)
+
+    monkeypatch.setattr(type(memory), "get_file", fetch)
+    with pytest.raises(KeyboardInterrupt):
+        load_dataset("memory://logs")
+    assert 0 < len(pieces) < 500
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -228,6 +309,20 @@ def test_web_servers_are_read_without_ranges(served):
         assert load_dataset(data, columns=COLUMNS).sha256 == log_episodes().sha256
     with pytest.raises(InputError, match=r"there is no file http://127\.0\.0\.1:\d+/none\.csv"):
         load_dataset(f"{url}/none.csv")
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_servers_that_refuse_are_not_said_to_have_no_file(status, served, monkeypatch):
+    _, url = served
+    monkeypatch.setattr(Quiet, "send_head", lambda self: self.send_error(status))
+    with pytest.raises(InputError, match=rf"log\.csv cannot be read: ClientResponseError: {status}"):
+        load_dataset(f"{url}/log.csv?token=secret")
+
+
+def test_servers_that_are_not_there_are_not_said_to_have_no_file():
+    pytest.importorskip("aiohttp")
+    with pytest.raises(InputError, match=r"log\.csv cannot be read: ClientConnectorError: Cannot connect"):
+        load_dataset("http://127.0.0.1:9/log.csv")
 
 
 def test_listed_names_lead_nowhere_else(served, cache):
@@ -264,6 +359,7 @@ def test_listed_names_lead_nowhere_else(served, cache):
         ("sftp://me@host/log.csv", "sftp://me@host/log.csv"),
         ("sftp://me:pw@host/log.csv", "sftp://host/log.csv"),
         ("abfs://box@account/log.csv?sig=secret", "abfs://box@account/log.csv"),
+        ("github://owner:repository@main/log.csv", "github://owner:repository@main/log.csv"),
         ("memory:///log.csv", "memory:///log.csv"),
         ("s3://bucket/log-?.csv", "s3://bucket/log-?.csv"),
         ("simplecache::https://me:pw@host/log.csv", "simplecache::https://host/log.csv"),

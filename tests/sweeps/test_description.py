@@ -1,5 +1,7 @@
 """What a sweep's file may say, and the sentence that refuses the rest."""
 
+from glob import glob
+
 import pytest
 from support.refusals import complaint
 from support.sweeps import CLONING, TAXI
@@ -130,6 +132,19 @@ def test_command_refuses_in_one_line(tmp_path, monkeypatch, capsys, text, option
 def test_a_folder_is_no_sweep(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert complaint(capsys, "sweep", ".") == ". cannot be read: Is a directory"
+
+
+def test_patterns_may_be_absolute_and_folders_called_like_patterns(tmp_path):
+    folder = tmp_path / "sweep [1]"
+    folder.mkdir()
+    (tmp_path / "log-0.csv").touch()
+    (folder / "log-0.csv").touch()
+    (folder / "sweep.toml").write_text(
+        f'datasets = ["{tmp_path}/log-*.csv", "log-*.csv"]\nobjectives = ["esr"]\nalgorithms = ["bc"]\n'
+    )
+    far, near = (entry["data"] for entry in read_description(folder / "sweep.toml").datasets)
+    assert far == f"{tmp_path}/log-*.csv"
+    assert glob(near) == [str(folder / "log-0.csv")]
 
 
 def test_patterns_are_beside_the_file_and_urls_are_nowhere_near(tmp_path):

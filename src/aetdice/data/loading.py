@@ -46,10 +46,7 @@ def load_place(
             found = finished(recording_of(stack.table(), columns), ends, horizon)
             words = f"{size / 2**30:.2g} GiB in memory: no cache folder to make a store in"
             return replace(found, notes=(*found.notes, words)) if large else found
-        found = _made(folder, stack, columns, ends, horizon)
-    if place.remote is not None:
-        place.remote.forget()
-    return found
+        return _made(folder, stack, columns, ends, horizon)
 
 
 def _made(folder: Path, stack: Stack, columns: Columns, ends: str | None, horizon: int | None) -> Episodes:

@@ -10,12 +10,14 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from aetdice.data.cache import kept, make_kept
-from aetdice.data.store import ARRAYS, MANIFEST
+from aetdice.data.cache import make_kept
+from aetdice.data.store import ARRAYS, MANIFEST, load_episodes
 from aetdice.data.urls import WEB, WRAPPERS, shown, suffix_of, without_secrets
 from aetdice.errors import InputError
 from aetdice.files import write_whole
@@ -31,6 +33,7 @@ MARKS = (
     "version_id", "lastmodified", "last-modified", "last_modified", "updated", "mtime", "modified", "created",
 )  # fmt: skip
 """What file systems call that by which a file's content is told from another's."""
+LOCK = ".lock"
 SUFFIX = re.compile(r"\.[a-z0-9]{1,8}")
 STORE = (MANIFEST, *(f"{name}.npy" for name in ARRAYS))
 
@@ -44,7 +47,8 @@ class RemoteFile(NamedTuple):
     """Its URL without secrets."""
     size: int | None
     mark: str | None
-    """What changes with the content; None where nothing tells."""
+    """What changes with the address, of which secrets are hashed, and with the content; None where nothing
+    tells."""
 
     @property
     def suffix(self) -> str:
@@ -63,7 +67,7 @@ class Remote:
             )
         self.url, self.name = url, shown(url)
         self.system, self.path = self._open()
-        self.temporary: Path | None = None
+        self.stopped = Event()
         with self._speaking():
             self.system.invalidate_cache()
             self.files, self.folder = self._find()
@@ -86,6 +90,7 @@ class Remote:
                     each.result()
                     tell("fetching", done, len(coming))
             except BaseException:
+                self.stopped.set()
                 threads.shutdown(cancel_futures=True)
                 raise
         return [each.result() for each in coming]
@@ -98,23 +103,19 @@ class Remote:
         marks = [files[name].mark for name in STORE]
         base = self._folder(None if None in marks else self._key(self.name, marks))
         target = base / "store"
-        with alone(base / ".lock"):
-            if not target.exists():
-                partial = Path(tempfile.mkdtemp(dir=base))
+        with alone(base / LOCK):
+            if not _is_whole(target):
+                shutil.rmtree(target, ignore_errors=True)
+                _clear(base)
+                unfinished = Path(tempfile.mkdtemp(prefix=".", dir=base))
                 try:
                     for done, name in enumerate(STORE, start=1):
-                        self._copy(files[name], partial / name)
+                        write_whole(unfinished / name, partial(self._copy, files[name]))
                         tell("fetching", done, len(STORE))
-                    os.rename(partial, target)
+                    os.rename(unfinished, target)
                 finally:
-                    shutil.rmtree(partial, ignore_errors=True)
+                    shutil.rmtree(unfinished, ignore_errors=True)
         return target
-
-    def forget(self) -> None:
-        """Delete the copies of the files."""
-        for file in self.files:
-            if file.mark is not None and (folder := kept("files", self._key(file.name, file.mark))):
-                shutil.rmtree(folder, ignore_errors=True)
 
     def identity(self) -> list[Any] | None:
         """What tells these files from others; None where one of them may change unseen."""
@@ -142,7 +143,9 @@ class Remote:
         """The files, and whether they are those of a folder."""
         web = self.url.partition("://")[0].lower() in WEB
         name = self.name.partition("?")[0] if web else self.path
-        if re.search(r"[*\[]" if web else r"[*?\[]", name):
+        pattern = re.search(r"[*\[]" if web else r"[*?\[]", name)
+        # As on this machine, a file may be called so; s3://…?versionId=… is one.
+        if pattern and ("*" in name or not self.system.isfile(self.path)):
             return self._files(self.system.glob(self.path), None), False
         if web:
             folder = name.endswith("/")
@@ -175,16 +178,19 @@ class Remote:
         said = {key.lower(): value for key, value in info.items()}
         marks = [f"{key}={said[key]}" for key in MARKS if said.get(key)]
         name = shown(self.system.unstrip_protocol(path))
-        return RemoteFile(path, name, size, f"{size};{';'.join(marks)}" if marks else None)
+        # A mark tells the contents of one address apart, not those of addresses that are shown alike.
+        address = hashlib.sha256(path.encode()).hexdigest()
+        return RemoteFile(path, name, size, f"{address};{size};{';'.join(marks)}" if marks else None)
 
     # Fetching.
 
     def _fetched(self, file: RemoteFile) -> Path:
         base = self._folder(None if file.mark is None else self._key(file.name, file.mark))
         target = base / f"{hashlib.sha256(file.path.encode()).hexdigest()[:12]}{file.suffix}"
-        with alone(base / ".lock"):
+        with alone(base / LOCK):
             if not target.exists():
-                write_whole(target, lambda partial: self._copy(file, partial))
+                _clear(base)
+                write_whole(target, partial(self._copy, file))
         return target
 
     def _copy(self, file: RemoteFile, target: Path) -> None:
@@ -196,12 +202,22 @@ class Remote:
                 f"{target.parent}: make room, or set AETDICE_CACHE to another folder"
             )
         with self._speaking():
-            self.system.get_file(file.path, str(target))
+            self.system.get_file(file.path, str(target), callback=self._callback())
         if file.size is not None and target.stat().st_size != file.size:
             raise InputError(
                 f"{file.name} came with {target.stat().st_size:,} bytes instead of {file.size:,}: it has "
                 "changed meanwhile, or was cut off; try again"
             )
+
+    def _callback(self) -> Any:
+        """What is called with every piece of a file: an interrupted program does not wait for the others."""
+        from fsspec import Callback
+
+        def check(*_: Any, **__: Any) -> None:
+            if self.stopped.is_set():
+                raise InputError(f"{self.name} was not fetched to its end")
+
+        return Callback(hooks={"check": check})
 
     def _key(self, name: str, mark: Any) -> str:
         return json.dumps([urlsplit(self.name)[:2], name, mark])
@@ -209,12 +225,10 @@ class Remote:
     def _folder(self, key: str | None) -> Path:
         """Where something with this key is kept; without one, for as long as this object lives."""
         folder = None if key is None else make_kept("files", key)
-        if folder is not None:
-            return folder
-        if self.temporary is None:
-            self.temporary = Path(tempfile.mkdtemp(prefix="aetdice-"))
-            weakref.finalize(self, shutil.rmtree, self.temporary, ignore_errors=True)
-        return self.temporary
+        if folder is None:
+            folder = Path(tempfile.mkdtemp(prefix="aetdice-"))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return folder
 
     # Speaking.
 
@@ -225,7 +239,11 @@ class Remote:
             yield
         except InputError:
             raise
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            # To fsspec a web server that refuses, or is not reached, has not found the file.
+            cause = error.__cause__ if self.url.partition("://")[0].lower() in WEB else None
+            if isinstance(cause, Exception) and getattr(cause, "status", None) != 404:
+                raise self._complaint(cause) from None
             raise InputError(f"there is no file {self.name}") from None
         except Exception as error:  # of whatever package the protocol needs
             raise self._complaint(error) from None
@@ -235,6 +253,24 @@ class Remote:
         return InputError(
             f"{self.name} cannot be read: {type(error).__name__}{f': {words}' if words else ''}"
         )
+
+
+def _is_whole(store: Path) -> bool:
+    """Whether a store is there, as far as sizes tell: a damaged copy is made again."""
+    try:
+        load_episodes(store, verify=False)
+    except InputError:
+        return False
+    return True
+
+
+def _clear(folder: Path) -> None:
+    """Delete what a process that was killed has left; the lock is held."""
+    for left in folder.glob(".*"):
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        elif left.name != LOCK:
+            left.unlink(missing_ok=True)
 
 
 def _options(protocol: str) -> dict[str, Any]:

@@ -12,14 +12,18 @@ LOCAL = ("file", "local")
 WEB = ("http", "https")
 WRAPPERS = (
     "async_wrapper",
+    "asyncwrapper",
     "blockcache",
     "cached",
     "dask",
     "dir",
     "filecache",
     "generic",
+    "libarchive",
     "reference",
     "simplecache",
+    "tar",
+    "zip",
 )
 """Protocols of fsspec that are no place but a way to another one, or that write files of their own."""
 HARMLESS = (
@@ -104,8 +108,8 @@ def _split(url: str) -> tuple[str, str, str, str]:
 
 
 def _is_place(scheme: str, user: str) -> bool:
-    """abfs://container@account is a place; a web user may be a token."""
-    return scheme.lower() not in WEB and ":" not in user
+    """abfs://container@account and github://owner:repository@branch are; a web user may be a token."""
+    return scheme.lower() == "github" or (scheme.lower() not in WEB and ":" not in user)
 
 
 def _said(query: str) -> list[tuple[str, str]]:

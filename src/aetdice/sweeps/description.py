@@ -4,7 +4,7 @@ import difflib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from glob import has_magic
+from glob import escape, has_magic, iglob
 from pathlib import Path
 from typing import Any
 
@@ -152,8 +152,9 @@ def _place(data: str, folder: Path | None) -> str:
     if folder is None or is_url(data):
         return data
     beside = folder / data
-    if not beside.exists() and any(folder.glob(data) if has_magic(data) else ()):
-        return str(folder.resolve() / data)
+    pattern = str(Path(escape(str(folder.resolve()))) / data)
+    if not beside.exists() and has_magic(data) and any(iglob(pattern, recursive=True)):
+        return pattern
     if not beside.exists() or (name_of_environment(data) and not is_data(beside)):
         return data
     return str(beside.resolve())

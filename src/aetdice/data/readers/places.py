@@ -16,7 +16,7 @@ from aetdice.data.readers.arrow import Table
 from aetdice.data.readers.base import Format, Recording, Saved
 from aetdice.data.readers.files import TableFile
 from aetdice.data.readers.formats import COMPRESSED, FORMATS, format_named, format_of
-from aetdice.data.readers.stack import Part, Stack
+from aetdice.data.readers.stack import Part, Stack, mark_of
 from aetdice.data.readers.tables import recording_of
 from aetdice.data.remote import Remote
 from aetdice.data.store import MANIFEST
@@ -85,11 +85,7 @@ class Place:
         """What tells these data from others without reading them; None where nothing does."""
         if self.remote is not None:
             return self.remote.identity()
-        facts = [os.stat(name) for name in self.names]
-        return [
-            [str(Path(name).resolve()), fact.st_size, fact.st_mtime_ns, fact.st_ino]
-            for name, fact in zip(self.names, facts, strict=True)
-        ]
+        return [[str(Path(name).resolve()), *mark_of(Path(name))] for name in self.names]
 
 
 def is_place(source: str) -> bool:
@@ -106,11 +102,13 @@ def locate(source: str | os.PathLike[str], format: str | None = None) -> Place:
     path = Path(text)
     if path.is_dir() and _has_parts(path, format):
         return _place(
-            text, _tables_in(text, [str(each) for each in path.iterdir() if each.is_file()]), format
+            text, _tables_in(text, [str(each) for each in path.iterdir() if not each.is_dir()]), format
         )
     if path.exists() or not glob.has_magic(text):
         return Place(text, format_of(path, format), (text,))
-    return _place(text, [name for name in glob.glob(text, recursive=True) if Path(name).is_file()], format)
+    return _place(
+        text, [name for name in {*glob.glob(text, recursive=True)} if not Path(name).is_dir()], format
+    )
 
 
 def _remote(url: str, format: str | None) -> Place:
@@ -148,8 +146,7 @@ def _has_parts(folder: Path, format: str | None) -> bool:
     """Whether a folder is a table in parts, and not of a format that is one itself."""
     if format is not None:
         return isinstance(FORMATS.get(format), TableFile)
-    known = any(each.recognises(folder) for each in FORMATS.values())
-    return not known and any(each.suffix.lower() in IN_FOLDERS for each in folder.iterdir())
+    return not any(each.recognises(folder) for each in FORMATS.values())
 
 
 def _tables_in(folder: str, names: Sequence[str]) -> list[str]:

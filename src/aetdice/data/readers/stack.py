@@ -1,5 +1,6 @@
 """A table in parts: files of one kind with the same columns, one below the other."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +33,7 @@ class Stack:
         place: Callable[[int], str] | None = None,
     ) -> None:
         self.kind, self.parts, self.source = kind, parts, source
+        self.marks = {part: mark_of(part.path) for part in parts}
         self.schemas = [kind.schema(part.path) for part in parts]
         self.names = names_of(self.schemas[0], parts[0].name)
         for part, schema in zip(parts[1:], self.schemas[1:], strict=True):
@@ -63,6 +65,7 @@ class Stack:
     def column(self, name: str) -> Any:
         pa = pyarrow()
         found = [self.kind.column(part.path, name) for part in self.parts]
+        self._check_unchanged(self.parts)
         if len(found) == 1:
             return found[0]
         kind = self.type_of(name)
@@ -74,9 +77,11 @@ class Stack:
         pa = pyarrow()
         kinds = [self.type_of(name) for name in names]
         for part in self.parts:
+            self._check_unchanged([part])
             for block in self.kind.blocks(part.path, names):
                 columns = map(converted, block.columns, kinds)
                 yield pa.table(list(columns), names=list(names))
+        self._check_unchanged(self.parts)
 
     def type_of(self, name: str) -> Any:
         """The one type that a column has in all parts, words as words."""
@@ -93,9 +98,24 @@ class Stack:
                 ) from error
         return found.field(0).type
 
+    def _check_unchanged(self, parts: Sequence[Part]) -> None:
+        """`InputError` where a file is no longer the one that was there first."""
+        for part in parts:
+            if mark_of(part.path) != self.marks[part]:
+                raise InputError(f"{part.name} has changed while it was read; try again when it is whole")
+
     def _row(self, row: int) -> str:
         part = int(np.searchsorted(self.firsts, row, side="right")) - 1
         return f"{self.parts[part].name}, row {row - self.firsts[part]}"
+
+
+def mark_of(path: Path) -> list[int]:
+    """What changes with a file; the last of it also where size and time are set to what they were."""
+    try:
+        fact = os.stat(path)
+    except FileNotFoundError as error:
+        raise InputError(f"there is no file {path}, or it is a link that leads nowhere") from error
+    return [fact.st_ino, fact.st_size, fact.st_mtime_ns, fact.st_ctime_ns]
 
 
 def names_of(schema: Any, source: str) -> tuple[str, ...]:
