@@ -328,7 +328,7 @@ def test_only_bfloat16_halves_what_nu_sees_and_outliers_stay_finite(precision: s
         )
     assert batch.encoded.dtype == (jnp.float16 if precision == "bfloat16" else jnp.float32)
     net = Perceptron((batch.encoded.shape[1], 64, 64, 1), KEY)
-    net = eqx.tree_at(lambda n: n.weights, net, jax.tree.map(lambda weight: weight + 0.5, net.weights))
+    net = eqx.tree_at(lambda n: n.weights, net, jax.tree.map(lambda weight: 2 * weight, net.weights))
     assert np.abs(batch.encoded).max() >= 4096
     assert np.all(np.isfinite(net(batch.encoded)))
 
