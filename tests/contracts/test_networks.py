@@ -321,7 +321,9 @@ def test_only_bfloat16_halves_what_nu_sees_and_outliers_stay_finite(precision: s
     setting = DualSetting(FiniteHorizon(3), ChiSquare(), DualConfig(batch=4, starts=4))
     hyper = DiceHyper(ser(), beta=0.1, learning_rate=1e-3, slack_rate=3e-3, first_beta=0.1, averaging=0.999)
     narrow = dataclasses.replace(encoder(discrete=False), spread=np.full(2, 1e-6))
-    data = eqx.tree_at(lambda d: d.steps.observation, DATA, 2 * jnp.ones((DATA.steps.observation.shape[0], 2)))
+    data = eqx.tree_at(
+        lambda d: d.steps.observation, DATA, 2 * jnp.ones((DATA.steps.observation.shape[0], 2))
+    )
     with jax.default_matmul_precision(precision):
         batch = prepare_dual(
             narrow, hyper, data, jnp.arange(4)[:, None], data.initial[:4], jnp.zeros(()), setting

@@ -214,7 +214,7 @@ def test_a_folder_is_of_one_study(tmp_path):
         begin(Named("fair-taxi", True), tmp_path)
 
 
-@pytest.mark.parametrize("name", ["fair-texi", "support.tiny_studies:bus", "no.such.module:study"])
+@pytest.mark.parametrize("name", ["fair-texi", ":study", "support.tiny_studies:bus", "no.such.module:study"])
 def test_an_unknown_study_is_refused(name, tmp_path):
     with pytest.raises(InputError, match=f"there is no study '{name}'"):
         reproduce(name, tmp_path / "study", progress=False)

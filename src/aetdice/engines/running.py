@@ -44,8 +44,8 @@ class Runner:
         """
         if WITHIN in os.environ:
             raise InputError(
-                'a worker begins no work of its own: what a file does when it is run belongs under if __name__ '
-                '== "__main__", since workers import it'
+                "a worker begins no work of its own: what a file does when it is run belongs under "
+                'if __name__ == "__main__", since workers import it'
             )
         self.engine, self.folder, self.keep = engine, folder, keep
         self.retries, self.total, self.sizes, self.done = retries, total, sizes, 0
