@@ -320,14 +320,19 @@ def test_nu_with_a_head_per_step_learns(augmented):
 def test_only_bfloat16_halves_what_nu_sees_and_outliers_stay_finite(precision: str):
     setting = DualSetting(FiniteHorizon(3), ChiSquare(), DualConfig(batch=4, starts=4))
     hyper = DiceHyper(ser(), beta=0.1, learning_rate=1e-3, slack_rate=3e-3, first_beta=0.1, averaging=0.999)
-    narrow = dataclasses.replace(encoder(discrete=False), spread=np.full(2, 1e-9))
-    data = eqx.tree_at(lambda d: d.steps.observation, DATA, jnp.ones((DATA.steps.observation.shape[0], 2)))
+    narrow = dataclasses.replace(encoder(discrete=False), spread=np.full(2, 1e-6))
+    data = eqx.tree_at(
+        lambda d: d.steps.observation, DATA, 2 * jnp.ones((DATA.steps.observation.shape[0], 2))
+    )
     with jax.default_matmul_precision(precision):
         batch = prepare_dual(
             narrow, hyper, data, jnp.arange(4)[:, None], data.initial[:4], jnp.zeros(()), setting
         )
     assert batch.encoded.dtype == (jnp.float16 if precision == "bfloat16" else jnp.float32)
-    assert np.all(np.isfinite(batch.encoded))
+    net = Perceptron((batch.encoded.shape[1], 64, 64, 1), KEY)
+    net = eqx.tree_at(lambda n: n.weights, net, jax.tree.map(lambda weight: 2 * weight, net.weights))
+    assert np.abs(batch.encoded).max() >= 4096
+    assert np.all(np.isfinite(net(batch.encoded)))
 
 
 @pytest.mark.parametrize("terminal", [False, True], ids=["along-the-way", "at-the-end"])

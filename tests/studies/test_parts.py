@@ -98,6 +98,18 @@ def test_a_part_waits_for_those_that_it_reads_if_they_are_to_be_done(works, tmp_
     assert list(done.results) == (only or ["third", "first", "second"])
 
 
+@pytest.mark.parametrize("only", [(), ("first",)])
+def test_what_reads_a_part_that_is_made_again_is_no_longer_done(works, tmp_path, only):
+    first, second = parts(works)
+    second = replace(second, after=("first",))
+    complete([first, second], tmp_path)
+    (tmp_path / "parts" / "first.json").unlink()
+    found = complete([first, second], tmp_path, only)
+    assert list(found) == (["first"] if only else ["first", "second"])
+    assert (tmp_path / "parts" / "second.json").exists() == (not only)
+    assert [work.done for work in works.values()] == [2, 1 if only else 2]
+
+
 def test_the_largest_parts_begin_first(works, tmp_path):
     several = [replace(part, members=members) for part, members in zip(parts(works), (1, 9), strict=True)]
     known = {part.name: part for part in several}

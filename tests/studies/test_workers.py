@@ -3,7 +3,6 @@
 import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from support.tiny_studies import LAYOUT, SURVIVED, TAXI
 from aetdice import InputError, bsr, solve
 from aetdice.cli import main
 from aetdice.datasets import space_of
+from aetdice.engines.process import WITHIN
 from aetdice.engines.task import ATTEMPTS
 from aetdice.envs import FairTaxi
 from aetdice.learning.table import PASSING, RESULTS, SCHEMA, read_table
@@ -28,9 +28,7 @@ PARTS = ["reference", "aetdice", "aetdice-rollouts", "fatal"]
 
 def done_by(workers, folder):
     """The study's folder once so many workers have done it, or this process."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
-        done = run_study(NAMED, folder, Place(workers=workers))
+    done = run_study(NAMED, folder, Place(workers=workers))
     assert done.failed == {}
     assert list(done.results) == PARTS
     assert write_all(NAMED.make(), done.results, folder)[1] == []
@@ -171,6 +169,38 @@ def test_a_report_runs_no_code_that_a_file_names(two, capsys):
     )
 
 
+# Workers.
+
+
+def test_workers_import_from_where_their_starter_does_and_nothing_from_the_folder_they_are_in(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "jax.py").write_text("raise SystemExit('a file that lay about')")
+    (tmp_path / "own_study.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path / "here")
+    done = run_study(Named("own_study:study", True), tmp_path / "out", Place(workers=1))
+    assert done == ({"one": {"is_worker": True}}, {})
+
+
+OWN = """
+import os
+from aetdice.engines.process import WITHIN
+from aetdice.studies.parts import Part
+from aetdice.studies.study import Study
+
+def study(quick):
+    return Study("own", (), parts=(Part("one", {}, lambda *_: {"is_worker": WITHIN in os.environ}),))
+"""
+
+
+def test_a_worker_begins_no_work_of_its_own_which_would_wait_for_it(tmp_path, monkeypatch):
+    monkeypatch.setenv(WITHIN, "1")
+    with pytest.raises(InputError, match=r"belongs under if __name__ == .__main__., since workers import it"):
+        reproduce(TAXI, tmp_path, workers=1, progress=False)
+
+
 # Folders.
 
 
@@ -184,7 +214,7 @@ def test_a_folder_is_of_one_study(tmp_path):
         begin(Named("fair-taxi", True), tmp_path)
 
 
-@pytest.mark.parametrize("name", ["fair-texi", "support.tiny_studies:bus", "no.such.module:study"])
+@pytest.mark.parametrize("name", ["fair-texi", ":study", "support.tiny_studies:bus", "no.such.module:study"])
 def test_an_unknown_study_is_refused(name, tmp_path):
     with pytest.raises(InputError, match=f"there is no study '{name}'"):
         reproduce(name, tmp_path / "study", progress=False)

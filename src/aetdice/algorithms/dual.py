@@ -9,7 +9,6 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from aetdice.algorithms.optimiser import Moments, Pace, average, cosine, descend, no_moments, pace
@@ -22,7 +21,8 @@ from aetdice.networks import Encoder, Nu, Perceptron, products_are_rounded
 from aetdice.objectives import Divergence, Objective, Utility, multiplier
 from aetdice.objectives.parameters import Parameter, cast, parameter
 
-HALF_MOST = float(np.finfo(np.float16).max)
+SHOWN_MOST = 4096.0
+"""Of features in float16, which ends at 65504: sums over layers need room above what they are made of."""
 
 
 class DiceHyper(eqx.Module):
@@ -164,7 +164,9 @@ def _as_shown(encoded: Float[Array, "*rows f"]) -> Float[Array, "*rows f"]:
 
     Ratios are differences of ν over a small β, so bfloat16 is too coarse for what ν sees.
     """
-    return jnp.clip(encoded, -HALF_MOST, HALF_MOST).astype(jnp.float16) if products_are_rounded() else encoded
+    return (
+        jnp.clip(encoded, -SHOWN_MOST, SHOWN_MOST).astype(jnp.float16) if products_are_rounded() else encoded
+    )
 
 
 def update_dual(state: DualState, hyper: DiceHyper, batch: DualBatch, setting: DualSetting) -> DualState:

@@ -13,6 +13,8 @@ from aetdice.engines.task import Task, record_of
 LOG = "workers.log"
 THREADS = ("NPROC", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """What XLA and libraries of linear algebra read; sums are split over threads, so results depend on it."""
+WITHIN = "AETDICE_WORKER"
+"""Set in the environment of workers, which begin none themselves."""
 
 
 class Answer(NamedTuple):
@@ -30,11 +32,13 @@ class Worker:
             "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # workers may share a device
             **os.environ,
             **dict.fromkeys(THREADS, str(threads)),
+            "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
+            WITHIN: "1",
         }
         self.folder = folder
         with (folder / LOG).open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "aetdice.engines.worker"],
+                [sys.executable, "-P", "-m", "aetdice.engines.worker"],  # imports from where we do
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

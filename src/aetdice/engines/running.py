@@ -1,10 +1,12 @@
 """Tasks through an engine: lost ones are begun again, finished ones left alone, progress is told."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from aetdice.engines.base import Engine, Outcome
+from aetdice.engines.process import WITHIN
 from aetdice.engines.task import Ended, Task
 from aetdice.errors import InputError
 from aetdice.learning.folder import REQUEST, read_request
@@ -37,8 +39,14 @@ class Runner:
     ) -> None:
         """All tasks have `total` as the sum of their sizes, which `sizes` is a word for.
 
-        `keep` is called whenever some have come to their end.
+        `keep` is called whenever some have come to their end. `InputError` in a worker, which would wait
+        for itself.
         """
+        if WITHIN in os.environ:
+            raise InputError(
+                "a worker begins no work of its own: what a file does when it is run belongs under "
+                'if __name__ == "__main__", since workers import it'
+            )
         self.engine, self.folder, self.keep = engine, folder, keep
         self.retries, self.total, self.sizes, self.done = retries, total, sizes, 0
         self.told: tuple[int, int] | None = None

@@ -29,7 +29,7 @@ class Named(NamedTuple):
         if self.study in STUDIES:
             return STUDIES[self.study](self.quick)
         module, _, name = self.study.partition(":")
-        if not name:
+        if not (module and name):
             known = ", ".join(STUDIES)
             raise InputError(f"there is no study {self.study!r}; known: {known}; your own is module:function")
         try:

@@ -165,7 +165,13 @@ def run_parts(
 ) -> Done:
     """The same on an engine that is there; other processes know the parts of a study that is named."""
     results = results_in(folder, parts)
-    chosen = [part for part in parts if part.name not in results and (not only or part.name in only)]
+    chosen: list[Part] = []
+    for part in parts:
+        if not {each.name for each in chosen}.isdisjoint(part.after):  # it was made from what is made again
+            results.pop(part.name, None)
+            part_file(folder, part).unlink(missing_ok=True)
+        if part.name not in results and (not only or part.name in only):
+            chosen.append(part)
     failed: dict[str, str] = {}
     if chosen:
         runner = Runner(engine, folder, len(chosen), "parts")
