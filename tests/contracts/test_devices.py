@@ -79,7 +79,8 @@ def split_batches() -> None:
     """How many rows of every batch, by update, member and row, one device has."""
     for members, rows in ((1, SPLIT_ROWS), (2, SPLIT_ROWS + 3), (1, SPLIT_ROWS - 1), (DEVICES, SPLIT_ROWS)):
         batches = {"seen": jnp.ones((3, members, rows, 2)), "weights": jnp.ones((3, members, rows))}
-        found = jax.jit(split_rows)({**batches, "beta": jnp.ones((3, members))})
+        both = {**batches, "beta": jnp.ones((3, members)), "zero": jnp.ones((3, members, 8))}
+        found = jax.jit(split_rows, static_argnums=(1, 2))(both, members, rows)
         of_one = {name: found[name].addressable_shards[0].data.shape[2] for name in batches}
         assert of_one["seen"] == of_one["weights"]
         np.testing.assert_array_equal(found["seen"], batches["seen"])

@@ -183,6 +183,13 @@ def test_an_unknown_part_is_refused_before_anything_is_done(works, tmp_path):
     assert [work.done for work in works.values()] == [0, 0]
 
 
+def test_parts_that_wait_for_each_other_are_refused(works, tmp_path):
+    first, second = parts(works)
+    with pytest.raises(InputError, match="parts that wait for each other: first, second"):
+        complete([replace(first, after=("second",)), replace(second, after=("first",))], tmp_path)
+    assert [work.done for work in works.values()] == [0, 0]
+
+
 @pytest.mark.parametrize("maze", ["pointmaze-2obj", "pointmaze-3obj"])
 def test_the_command_line_refuses_an_unknown_part(capsys, tmp_path, maze):
     words = complaint(capsys, "reproduce", maze, "--quick", "--part", "bc", "--out", str(tmp_path))

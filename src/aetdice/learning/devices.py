@@ -48,20 +48,21 @@ def splits_rows(members: int, batch: int) -> bool:
     return members < jax.device_count() and batch >= SPLIT_ROWS
 
 
-def split_rows(batches: T) -> T:
+def split_rows(batches: T, members: int, batch: int) -> T:
     """Batches by update, member and row, the rows of large ones spread over all devices if members are not.
 
     Rows that devices do not divide stay together. It says where arrays are to lie and changes no result;
     the compiler has gradients added up.
     """
     spread = not jax.sharding.get_abstract_mesh().empty
+    if spread or not splits_rows(members, batch):
+        return batches
+    rows = PartitionSpec(None, None, AXIS)  # type: ignore[no-untyped-call]
+    split = NamedSharding(_mesh(), rows)
 
     def place(leaf: jax.Array) -> jax.Array:
-        divided = leaf.ndim > 2 and leaf.shape[2] % jax.device_count() == 0
-        if spread or not divided or not splits_rows(*leaf.shape[1:3]):
+        if leaf.ndim < 3 or leaf.shape[2] < batch or leaf.shape[2] % jax.device_count():
             return leaf
-        rows = PartitionSpec(None, None, AXIS)  # type: ignore[no-untyped-call]
-        split = NamedSharding(_mesh(), rows)
         return jax.lax.with_sharding_constraint(leaf, split)  # type: ignore[no-untyped-call]
 
     return jax.tree.map(place, batches)

@@ -142,7 +142,7 @@ def _updated_values(
     def prepare(state: Any, hyper: Any, rows: Any, step: Int[Array, ""]) -> Any:
         return algorithm.prepare(state, hyper, data, rows, step)
 
-    return _scan(prepare, algorithm.update, states, hypers, drawn, steps)
+    return _scan(prepare, algorithm.update, states, hypers, drawn, steps, algorithm.batch)
 
 
 @eqx.filter_jit
@@ -210,7 +210,8 @@ def train_policies(
             del own
             return update_cloning(state, batch)
 
-        return cast(CloningState, _scan(prepare, one, states, own, _by_step(shown), steps))
+        rows = shown.rows.shape[-1]
+        return cast(CloningState, _scan(prepare, one, states, own, _by_step(shown), steps, rows))
 
     own = (learning_rates, seeds)
     return over_devices(update, (states, own, shown), (data, steps), batch=shown.rows.shape[-1])
@@ -248,7 +249,15 @@ def _by_step(drawn: T) -> T:
     return jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), drawn)
 
 
-def _scan(prepare: Any, update: Any, states: Any, each: Any, drawn: Any, steps: Int[Array, " chunk"]) -> Any:
+def _scan(
+    prepare: Any,
+    update: Any,
+    states: Any,
+    each: Any,
+    drawn: Any,
+    steps: Int[Array, " chunk"],
+    rows: int,
+) -> Any:
     """scan over steps of (vmap over members of update), on batches prepared for a block of steps at once.
 
     Gathered and encoded one by one, they would take longer than the updates: many small kernels.
@@ -266,7 +275,8 @@ def _scan(prepare: Any, update: Any, states: Any, each: Any, drawn: Any, steps: 
 
     def several(arrays: Any, now: tuple[Any, Int[Array, " block"]]) -> tuple[Any, None]:
         states = eqx.combine(arrays, rest)
-        batches = split_rows(jax.vmap(lambda *at: ready(states, each, *at))(*now))
+        batches = jax.vmap(lambda *at: ready(states, each, *at))(*now)
+        batches = split_rows(batches, jax.tree.leaves(arrays)[0].shape[0], rows)
         return jax.lax.scan(one, arrays, batches, unroll=unrolled)[0], None
 
     blocks = jax.tree.map(lambda leaf: leaf.reshape(-1, block, *leaf.shape[1:]), (drawn, steps))

@@ -127,7 +127,7 @@ def run_study(
 ) -> Done:
     """Do what is not done yet on an engine, which ends with it."""
     parts = parts_of(named.make())
-    check_names(parts, only)
+    check_parts(parts, only)
     engine = place.made(folder, parts, progress)
     try:
         begin(named, folder)
@@ -152,7 +152,7 @@ def complete(
     parts: Sequence[Part], folder: Path, only: Sequence[str] = (), progress: Progress | None = None
 ) -> dict[str, dict[str, Any]]:
     """The results of all parts that are done, after doing the missing ones or those named in `only`, here."""
-    check_names(parts, only)
+    check_parts(parts, only)
     folder.mkdir(parents=True, exist_ok=True)
     with listening(progress):
         done = run_parts(in_process(folder, parts, progress), folder, parts, only)
@@ -211,11 +211,18 @@ def in_process(folder: Path, parts: Sequence[Part], progress: Progress | None) -
     return InProcessEngine(folder, lambda record, own: do_part(known[record["part"]], own, progress))
 
 
-def check_names(parts: Sequence[Part], only: Sequence[str]) -> None:
+def check_parts(parts: Sequence[Part], only: Sequence[str]) -> None:
+    """`InputError` if one that is to be done is not there, or can never begin."""
     names = [part.name for part in parts]
     for name in only:
         if name not in names:
             raise InputError(f"no part is called {name!r}; parts: {', '.join(names)}")
+    waiting = {part.name: part.after for part in parts}
+    while ready := [name for name, after in waiting.items() if waiting.keys().isdisjoint(after)]:
+        for name in ready:
+            del waiting[name]
+    if waiting:
+        raise InputError(f"parts that wait for each other: {', '.join(waiting)}")
 
 
 def begin(named: Named, folder: Path) -> None:
