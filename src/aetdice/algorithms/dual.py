@@ -164,9 +164,9 @@ def _as_shown(encoded: Float[Array, "*rows f"]) -> Float[Array, "*rows f"]:
 
     Ratios are differences of ν over a small β, so bfloat16 is too coarse for what ν sees.
     """
-    return (
-        jnp.clip(encoded, -SHOWN_MOST, SHOWN_MOST).astype(jnp.float16) if products_are_rounded() else encoded
-    )
+    if not products_are_rounded():
+        return encoded
+    return jnp.clip(encoded, -SHOWN_MOST, SHOWN_MOST).astype(jnp.float16)
 
 
 def update_dual(state: DualState, hyper: DiceHyper, batch: DualBatch, setting: DualSetting) -> DualState:

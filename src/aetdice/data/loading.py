@@ -54,10 +54,8 @@ def _made(folder: Path, stack: Stack, columns: Columns, ends: str | None, horizo
     with alone(folder / ".lock"):
         found = _mapped(folder)
         if found is None:
-            for left in (
-                folder / STORE,
-                *folder.glob(f".{STORE}.*"),
-            ):  # damaged, or of a process that was killed
+            # What is there is damaged, or of a process that was killed.
+            for left in (folder / STORE, *folder.glob(f".{STORE}.*")):
                 shutil.rmtree(left, ignore_errors=True)
             plan = plan_of(stack, columns, ends, horizon)
             write_store(folder / STORE, plan, notes=list(plan.notes), columns=plan.columns)

@@ -104,7 +104,7 @@ def train_values(
         states: Any, hypers: Any, seeds: Any, algorithm: Algorithm, data: DeviceData, steps: Any
     ) -> Any:
         drawn = _drawn_values(algorithm, seeds, data, steps)
-        return _updated_values(algorithm, states, hypers, data, drawn, steps)
+        return _updated_values(algorithm, states, hypers, data, drawn, steps, algorithm.batch)
 
     return over_devices(update, (states, hypers, seeds), (algorithm, data, steps), batch=algorithm.batch)
 
@@ -121,8 +121,8 @@ def draw_values(
 def update_values(
     states: Any, algorithm: Algorithm, hypers: Any, data: DeviceData, drawn: Any, steps: Int[Array, " chunk"]
 ) -> Any:
-    """`train_values` on rows that were drawn before."""
-    return _updated_values(algorithm, states, hypers, data, drawn, steps)
+    """`train_values` on rows that were drawn before, on one device."""
+    return _updated_values(algorithm, states, hypers, data, drawn, steps, 0)
 
 
 def _drawn_values(
@@ -137,12 +137,18 @@ def _drawn_values(
 
 
 def _updated_values(
-    algorithm: Algorithm, states: Any, hypers: Any, data: DeviceData, drawn: Any, steps: Int[Array, " chunk"]
+    algorithm: Algorithm,
+    states: Any,
+    hypers: Any,
+    data: DeviceData,
+    drawn: Any,
+    steps: Int[Array, " chunk"],
+    rows: int,
 ) -> Any:
     def prepare(state: Any, hyper: Any, rows: Any, step: Int[Array, ""]) -> Any:
         return algorithm.prepare(state, hyper, data, rows, step)
 
-    return _scan(prepare, algorithm.update, states, hypers, drawn, steps, algorithm.batch)
+    return _scan(prepare, algorithm.update, states, hypers, drawn, steps, rows)
 
 
 @eqx.filter_jit
